@@ -1,4 +1,4 @@
-# The front door. Every target installs what it lacks (Debian: apt-get, as root or through sudo).
+# Every target installs the packages that it needs (Debian: apt-get, as root or through sudo).
 
 PREFIX ?= /usr/local
 export DESTDIR
@@ -7,27 +7,27 @@ export DESTDIR
 .PHONY: install clean
 
 help:
-	@echo 'make tour      see Interlock at work: a dozen small programs, explained'
+	@echo 'make tour      run and explain a dozen small programs'
 	@echo 'make test      build and test with gcc, clang, ASan+UBSan, TSan and the verifier'
 	@echo 'make conformance  run the same Win32 programs under Wine and with Interlock, and compare'
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
-	@echo 'make bench     measure Interlock beside its peers (FULL=1: everything; ROWS=pattern: some rows)'
+	@echo 'make bench     compare Interlock with other libraries (FULL=1: everything; ROWS=pattern: some rows)'
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
 	@echo 'make proof     check the models with spin, explore every primitive, and write docs/proof.md (MINUTES=30)'
-	@echo 'make mutate    break the library in thousands of ways, one at a time: does a test notice? MUTANTS=n of each file'
-	@echo 'make fuzz      random sequences of calls by several threads beside a model, under ASan (MINUTES=1)'
-	@echo 'make fuzz-readers  damage what the debugger reads, and look at it, under ASan (MINUTES=1)'
-	@echo 'make chaos     kill processes that share objects, a hundred a second, and audit what is left (MINUTES=1)'
-	@echo 'make soak      mix every primitive under ASan and TSan, with threads ended, forks, no memory (MINUTES=10)'
-	@echo 'make clients   build sources for Windows with interlock cc and run their tests (CLIENTS="zstd sqlite")'
-	@echo 'make reference make docs/api.md from the comments of the public headers'
+	@echo 'make mutate    break the library in one place at a time and report which mutants the tests detect (MUTANTS=n per file)'
+	@echo 'make fuzz      compare random calls by several threads with a model, under ASan (MINUTES=1)'
+	@echo 'make fuzz-readers  fuzz the debugger with damaged input, under ASan (MINUTES=1)'
+	@echo 'make chaos     kill processes that share objects, a hundred per second, and audit the survivors (MINUTES=1)'
+	@echo 'make soak      run all primitives at once under ASan and TSan, with terminated threads, forks, failed allocations (MINUTES=10)'
+	@echo 'make clients   build Windows sources with interlock cc and run their tests (CLIENTS="zstd sqlite")'
+	@echo 'make reference generate docs/api.md from the comments of the public headers'
 	@echo 'make amalgamation  write the library as two files, build/amalgamation/interlock.c and .h (PREFIX_SYMBOLS=il_)'
-	@echo 'make uses      test at length how others use it: CMake, Meson, amalgamation, musl-gcc, examples under memcheck'
+	@echo 'make uses      run the full tests of the ways to use it: CMake, Meson, amalgamation, musl-gcc, examples under memcheck'
 	@echo 'make deb       build the Debian packages from the last commit'
 	@echo 'make rpm       build RPM packages from the last commit'
-	@echo 'make dist      the release tarball and its checksum, from the last commit'
+	@echo 'make dist      write the release tarball and its checksum from the last commit'
 	@echo 'make install   install below PREFIX=$(PREFIX), staged below DESTDIR if that is set'
-	@echo 'make clean     remove everything that was built'
+	@echo 'make clean     remove all build results'
 
 tour:
 	@scripts/ensure-deps build

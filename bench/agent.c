@@ -2,8 +2,8 @@
  * Takes requests on standard input and answers each with a line of JSON:
  *
  *   list                       everything that can be measured: a line for each, then an empty one
- *   sample INDEX MILLISECONDS  one sample of what stands in that line of the list, with the calibration before and
- * after count INDEX ROUNDS         does it so often and measures nothing (loops only)
+ *   sample INDEX MILLISECONDS  one sample of that line of the list, with the calibration before and after
+ *   count INDEX ROUNDS         performs the loop this many times without measuring (loops only)
  *
  * The same requests may be given as arguments, for a debugger or callgrind.
  */
@@ -164,7 +164,7 @@ static void answer_line(void *unused)
     }
 }
 
-/* 0: the answer did not come in time, somebody else has that processor. */
+/* 0: no reply in time: another program has that processor. */
 static double time_line(unsigned *next)
 {
     uint64_t start = bench_now();
@@ -181,7 +181,7 @@ static double time_line(unsigned *next)
     return (double)(bench_now() - start) / LINE_ROUNDS;
 }
 
-/* Nanoseconds that a cache line takes from one core to the other and back: the host may have put both on one. */
+/* The round trip of a cache line between the two processors, in nanoseconds: the host may have put both on one core. */
 static double line_round_trip(void)
 {
     unsigned next = 1;
@@ -256,7 +256,7 @@ static void list(void)
     printf("\n");
 }
 
-/* Without any milliseconds it is only to be seen whether it works, and a smaller number does as well. */
+/* With 0 milliseconds it only has to work, and a smaller number is enough. */
 static measurement *made_small(const measurement *of)
 {
     static bench_row row;
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
     int failed = 0;
 
     bench_platform_begin();
-    bench_thread_join(bench_thread_start(do_nothing, NULL)); /* glibc leaves out atomics before the first thread */
+    bench_thread_join(bench_thread_start(do_nothing, NULL)); /* glibc omits atomics before the first thread */
     for (bench_contenders *each = first_contenders; each != NULL; each = each->next)
         each->add();
     make_measurements();

@@ -1,10 +1,10 @@
 /*
- * bench.h: what a contender sees of the harness.
+ * bench.h: the harness as a contender sees it.
  *
  * A row is a line in rows.c: a name, a family, a kind of measurement and its numbers. A contender is a file below
- * interlock/, peers/ or wine/ that tells for each family how it does that: one bench_ line. The program built of them
- * takes requests on its standard input, one sample each, and scripts/bench, which interleaves the samples of all
- * contenders, makes the statistics. Nothing here passes or fails.
+ * interlock/, peers/ or wine/ that implements the families, with one bench_ line each. The program built from them
+ * takes requests on its standard input, one sample each, and scripts/bench interleaves the samples of all contenders
+ * and computes the statistics. Nothing here passes or fails.
  */
 #ifndef INTERLOCK_BENCH_H
 #define INTERLOCK_BENCH_H
@@ -17,11 +17,11 @@ extern "C" {
 #endif
 
 typedef enum bench_kind {
-    BENCH_KIND_LOOP,      /* something again and again on one thread, bound to one processor: ns */
-    BENCH_KIND_CONTENDED, /* threads that want the same lock: M/s of all of them, fairness */
-    BENCH_KIND_EXCHANGE,  /* two threads that signal each other in turn: ns there and back */
+    BENCH_KIND_LOOP,      /* an operation repeated on one thread, pinned to one processor: ns */
+    BENCH_KIND_CONTENDED, /* threads that contend for one lock: total M/s, fairness */
+    BENCH_KIND_EXCHANGE,  /* two threads that signal each other in turn: ns per round trip */
     BENCH_KIND_STREAM,    /* producers and consumers of a queue: ns per item */
-    BENCH_KIND_VALUE,     /* a number that is no time */
+    BENCH_KIND_VALUE,     /* a number that is not a time */
     BENCH_KIND_TAIL,      /* how long each of many operations took: percentiles, see tail.h */
 } bench_kind;
 
@@ -38,7 +38,7 @@ typedef struct bench_row {
     const char *unit;
     double target;        /* of Interlock's contenders that name none themselves; 0: none */
     double fairness;      /* target */
-    const char *relative; /* the target is a multiple of what this contender needs */
+    const char *relative; /* the target is a multiple of this contender's result */
     int brief;            /* part of the short mode */
     const char *title;
 } bench_row;
@@ -54,11 +54,11 @@ typedef struct bench_worker {
     uint64_t count; /* operations done */
 } bench_worker;
 
-typedef uint64_t bench_loop(unsigned long count, const bench_row *row); /* does it count times; nanoseconds */
+typedef uint64_t bench_loop(unsigned long count, const bench_row *row); /* performs count operations; nanoseconds */
 typedef double bench_value(const bench_row *row);
 
-/* What a contender offers; all of its functions live as long as the program. `side` of signal and await is 0 or 1: the
-   thread that waits. An item stays the producer's own memory; get returns the one it took. */
+/* The functions of a contender, which live as long as the program. `side` of signal and await is 0 or 1: the thread
+   that waits. An item stays the producer's own memory; get returns the one it took. */
 typedef struct bench_item {
     void *link[2];
 } __attribute__((aligned(64))) bench_item;
@@ -71,8 +71,8 @@ void bench_add_stream(const char *family, bench_side side, const char *contender
                       bench_item *(*get)(void));
 void bench_add_value(const char *family, bench_side side, const char *contender, double target, bench_value *value);
 
-/* A tail of each sort: of threads that want the same lock (BENCH_TAIL_WORK of tail.h), of a thread that another one wakes,
-   and of a wait for a millisecond, of which only what is beyond it counts. */
+/* The kinds of tails: threads that contend for one lock (BENCH_TAIL_WORK of tail.h), a thread that another one wakes,
+   and a wait of 1 ms, of which only the excess counts. */
 struct bench_tail;
 void bench_add_tail_lock(const char *family, bench_side side, const char *contender,
                          void (*work)(bench_worker *, struct bench_tail *));
@@ -80,7 +80,7 @@ void bench_add_tail_wake(const char *family, bench_side side, const char *conten
                          void (*await)(unsigned side));
 void bench_add_tail_sleep(const char *family, bench_side side, const char *contender, void (*millisecond)(void));
 
-/* The contender that was added last is not what the target of its rows is about. */
+/* The targets of its rows do not apply to the contender added last. */
 void bench_no_target(void);
 
 /* Called by a constructor; `add` runs later, when the process has started a thread. */
@@ -122,8 +122,8 @@ void bench_register(bench_contenders *contenders);
     }
 
 /*
- * What a thread does that competes for a lock: about 50 ns of work of its own, then two lines that all of them share.
- * The statements are expanded in place, so that what is inline stays so.
+ * The work of a thread that contends for a lock: about 50 ns of private work, then two lines that all threads share.
+ * The statements are expanded in place, so that inline functions stay inline.
  */
 extern uint64_t bench_shared[2][16];
 
@@ -174,7 +174,7 @@ static inline void bench_read_shared(void)
     BENCH_WORK_WITHIN(function, (void)0, lock, unlock, lock_shared, unlock_shared, (void)0)
 #define BENCH_MUTEX_WORK(function, lock, unlock) BENCH_WORK(function, lock, unlock, lock, unlock)
 
-/* A thread that pushes what it has and pops something, again and again: alone, and beside others. */
+/* A thread that repeatedly pushes its item and pops one: alone, and with others. */
 #define BENCH_STACK(loop, team, push, pop)                                                                             \
     static inline bench_item *loop##_exchange(bench_item *item)                                                        \
     {                                                                                                                  \

@@ -15,7 +15,7 @@
 
 uint64_t bench_shared[2][16] __attribute__((aligned(128)));
 
-/* Rounds that take about that long, found by doing more and more of them. */
+/* The number of rounds that takes about this long, found by increasing it. */
 static unsigned long rounds_for(const measurement *of, unsigned milliseconds,
                                 uint64_t (*run)(unsigned long, const measurement *))
 {
@@ -53,7 +53,7 @@ static void sample_loop(measurement *of, unsigned milliseconds, sample *result)
     bench_unbind();
 }
 
-/* Who pushes and pops in turn ends with an item in hand: when all have ended, all items are out again. */
+/* A thread that pushes and pops in turn ends with one item: when all have ended, the list is empty. */
 bench_item *bench_item_of(const bench_worker *worker)
 {
     static bench_item items[MOST_THREADS];
@@ -80,7 +80,7 @@ static void await_go(crowd *all)
         bench_yield();
 }
 
-/* When all threads are there; returns the time. */
+/* Waits until all threads have started; returns the time. */
 static uint64_t let_go(crowd *all, unsigned threads)
 {
     uint64_t now;
@@ -117,7 +117,7 @@ static void rate(const member *members, unsigned threads, uint64_t took, int per
     result->fairness = most == 0 ? 0 : (double)least / (double)most;
 }
 
-/* More threads than processors go wherever the host puts them. */
+/* If there are more threads than processors, the host places them. */
 static void sample_contended(measurement *of, unsigned milliseconds, sample *result)
 {
     unsigned threads = of->row->number;
@@ -178,8 +178,8 @@ static uint64_t exchange(unsigned long count, const entry *by)
     return bench_now() - start;
 }
 
-/* The first answer tells that the partner is there. The first rounds are not measured: where the host lets the two run,
-   and how deep its processors sleep, is at first what the contender before them has left. */
+/* The first reply shows that the partner has started. The first rounds are not measured: at first the placement of the
+   threads and the sleep state of the processors are those that the previous contender left. */
 static uint64_t run_exchange(unsigned long count, const measurement *of)
 {
     unsigned long first = count / 4;
@@ -235,7 +235,7 @@ static void consume(void *argument)
         bench_keep(self->by->get());
 }
 
-/* Each item is used once, so that what a producer writes is not in the cache of a consumer already. */
+/* Each item is used once, so that the line that a producer writes is not in a consumer's cache. */
 static uint64_t run_stream(unsigned long count, const measurement *of)
 {
     unsigned producers = of->row->number, consumers = of->row->other, threads = producers + consumers;
@@ -271,7 +271,7 @@ static void sample_stream(measurement *of, unsigned milliseconds, sample *result
     sample_timed(of, milliseconds, run_stream, result);
 }
 
-/* Tails. What has been recorded stays until the next sample. */
+/* Tails. The recorded values stay until the next sample. */
 
 static bench_tail recorded;
 

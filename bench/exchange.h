@@ -1,8 +1,8 @@
-/* exchange.h: the contenders of "condition": a flag under a lock, and a condition variable that tells of it. */
+/* exchange.h: the contenders of "condition": a flag under a lock, and a condition variable. */
 #ifndef INTERLOCK_BENCH_EXCHANGE_H
 #define INTERLOCK_BENCH_EXCHANGE_H
 
-/* The statements know the flag's surroundings as `letter`. */
+/* The statements access the structure of the flag as `letter`. */
 #define BENCH_CONDITION(name, declarations, lock, unlock, wait, wake)                                                  \
     static struct {                                                                                                    \
         declarations;                                                                                                  \

@@ -1,4 +1,4 @@
-/* What the processor and the host take for the least that a contender must do. */
+/* The minimum cost of what a contender must do, on this processor and host. */
 #include "bench.h"
 
 static uint32_t word;

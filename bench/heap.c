@@ -6,7 +6,7 @@
 
 #define THREADS 64
 #define OBJECTS 4096
-#define SETTLE  20 /* milliseconds, for the last threads to get into their sleep */
+#define SETTLE  20 /* milliseconds, until the last threads sleep */
 
 typedef struct stage {
     int wanted, reached;
@@ -64,7 +64,7 @@ bench_heap_use bench_heap(void (*use)(void), void (*block)(void), void (*release
     return (bench_heap_use){(heap[1] - heap[0]) / THREADS, (heap[2] - heap[1]) / THREADS};
 }
 
-/* The first ones may find room that others have left. */
+/* The first ones may reuse freed memory. */
 double bench_heap_each(void *(*make)(void))
 {
     double before = 0;

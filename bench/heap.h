@@ -1,10 +1,10 @@
-/* heap.h: what threads, waiters and objects take of the heap. */
+/* heap.h: heap use of threads, waiters and objects. */
 #ifndef INTERLOCK_BENCH_HEAP_H
 #define INTERLOCK_BENCH_HEAP_H
 
 typedef struct bench_heap_use {
     double of_thread; /* bytes after `use`, beyond a thread that did nothing */
-    double of_waiter; /* bytes while it is in `block`, beyond that */
+    double of_waiter; /* additional bytes while it is in `block` */
 } bench_heap_use;
 
 #ifdef __cplusplus
@@ -14,7 +14,7 @@ extern "C" {
 /* `release` lets all threads out of `block`. */
 bench_heap_use bench_heap(void (*use)(void), void (*block)(void), void (*release)(void));
 
-/* Bytes of the heap for each of many objects. They stay: what is given back, the next one to be measured would find. */
+/* Heap bytes per object. The objects are not freed: the next measurement would reuse their memory. */
 double bench_heap_each(void *(*make)(void));
 
 #ifdef __cplusplus

@@ -66,7 +66,7 @@ static int is_waiter(int id)
     return 0;
 }
 
-/* Returns whether it sleeps; a thread that has ended sleeps, too. */
+/* Returns whether it sleeps; an ended thread counts as asleep. */
 static int read_task(int id, uint64_t *switches)
 {
     char path[64], line[128], state = 'S';
@@ -92,7 +92,7 @@ static int is_ignored(int id)
     return 0;
 }
 
-/* Of all threads that count but the caller. */
+/* Of all counted threads except the caller. */
 static unsigned read_tasks(task *tasks, int *all_asleep)
 {
     DIR *directory = opendir("/proc/self/task");
@@ -121,7 +121,7 @@ void idle_ignore_present(void)
     ignored_count = read_tasks(ignored, &asleep);
 }
 
-/* All sleep, and nobody has been awake since the last look. */
+/* All sleep, and none has been awake since the last check. */
 static unsigned settle(task *tasks)
 {
     uint64_t last = UINT64_MAX;

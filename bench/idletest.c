@@ -1,4 +1,4 @@
-/* A process in which nothing happens uses no processor: a test, because it counts and measures no time. */
+/* An idle process does not wake up. This is a test because it counts wakeups and measures no time. */
 #include "idle.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ int main(void)
     bench_platform_begin();
     idle_ignore_present();
     idle_counts counts = idle_interlock();
-    /* The one under way when the counting began, and the one under way when it ended. */
+    /* The expiration in progress when counting began, and the one in progress when it ended. */
     unsigned most = counts.expirations + 2;
 
     printf("# %u waiters, %u expirations, wakeups: %lu of waiters, %lu of other threads\n", counts.waiters,

@@ -1,4 +1,4 @@
-/* What is measured. The targets are those of docs/performance.md, set on another machine: ratios count. */
+/* What is measured. The targets are those of docs/performance.md, set on another machine, so compare ratios. */
 #include "bench.h"
 
 #define FULL  0
@@ -8,7 +8,7 @@
     {                                                                                                                  \
         row, family, BENCH_KIND_LOOP, number, 0, "ns", target, 0, NULL, brief, title                                   \
     }
-/* The target is a multiple of what another contender needs. */
+/* The target is a multiple of another contender's result. */
 #define RELATED(row, family, number, target, relative, brief, title)                                                   \
     {                                                                                                                  \
         row, family, BENCH_KIND_LOOP, number, 0, "ns", target, 0, relative, brief, title                               \

@@ -1,7 +1,7 @@
 /*
  * tail.h: how long single operations took. A histogram is a fixed table, so recording is an increment: nothing is
- * allocated and nothing is sorted while it is measured. Every power of two has BENCH_TAIL_STEPS buckets of the same
- * width, so a bucket's upper end is at most 1/32 above what was recorded in it.
+ * allocated or sorted while measuring. Every power of two has BENCH_TAIL_STEPS buckets of the same width, so a bucket's
+ * upper end is at most 1/32 above what was recorded in it.
  */
 #ifndef INTERLOCK_BENCH_TAIL_H
 #define INTERLOCK_BENCH_TAIL_H

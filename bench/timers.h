@@ -1,6 +1,6 @@
 /*
- * timers.h: timers among many. A contender gives a type and how one of them is made, set to go off so many milliseconds
- * from now, and cancelled; how to wait until all of them have gone off is its own matter.
+ * timers.h: timers among many. A contender provides a type and how to create a timer, set it to expire after a number
+ * of milliseconds, and cancel it; it waits for the last expiration in its own way.
  */
 #ifndef INTERLOCK_BENCH_TIMERS_H
 #define INTERLOCK_BENCH_TIMERS_H
@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define TIMER_BATCH        256
-#define BENCH_TIMER_SPREAD 16 /* milliseconds between the first that goes off and the last */
+#define BENCH_TIMER_SPREAD 16 /* milliseconds between the first and the last expiration */
 #define TIMER_MOST         1000000
 #define TIMER_FAR          3600000 /* milliseconds: about an hour, and as much again */
 
@@ -106,15 +106,15 @@ static inline unsigned bench_random(void)
         return name##_run(count, row->number, 1);                                                                      \
     }
 
-/* Milliseconds until the first of `number` timers may go off: time enough to set all of them. */
+/* Milliseconds until the first of `number` timers may expire: enough time to set all of them. */
 static inline unsigned bench_timer_lead(unsigned number)
 {
     return 20 + number / 1000;
 }
 
 /*
- * Processor time of the process for each timer that goes off, from when all are set until the last one has. begin: what it
- * takes that intervals count from now.
+ * CPU time of the process per expiring timer, from the last set to the last expiration. begin: makes intervals count
+ * from now.
  */
 #define BENCH_EXPIRY(name, type, fired, begin, await_all)                                                              \
     static double name##_expiry(const bench_row *row)                                                                  \

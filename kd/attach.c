@@ -1,10 +1,10 @@
 /*
- * attach.c: records a process that runs already.
+ * attach.c: records a running process.
  *
  * The library begins a recording with the next event when it finds a bit in TraceActive (trace/recording.h). Without a setting
  * that names a file, the recording is in memory that the process shares through a descriptor. So the debugger writes one
- * word, keeps the memory by the descriptor even if the process ends, and writes the word again to stop. Nothing of the
- * process is stopped meanwhile, and no file is left behind.
+ * word, keeps the memory by the descriptor even if the process ends, and writes the word again to stop. The process is
+ * not stopped, and no file is left behind.
  */
 #include "record.h"
 #include "target.h"
@@ -63,7 +63,7 @@ static bool read_state(attachment *a, uint32_t *active, TRACE_RECORDING *recordi
            kd_read(a->target, a->recording, recording, sizeof(*recording));
 }
 
-/* Only a regular file: what a descriptor of a process leads to may do something when it is opened. */
+/* Only a regular file: opening anything else that a descriptor refers to may have side effects. */
 static int open_memory(const attachment *a, int number)
 {
     char path[64];
@@ -100,7 +100,7 @@ static bool begin(attachment *a, const char *limit)
     if (!read_state(a, &active, &recording))
         return kd_say("its memory cannot be read"), false;
     if ((active & bits_of(a)) != 0)
-        return kd_say("the process is recorded already"), false;
+        return kd_say("the process is already being recorded"), false;
     if (recording.Pattern[0] != '\0')
         return kd_say("%s names a file for the process, which writes it when it ends",
                       a->content == TraceEvents ? "INTERLOCK_TRACE" : "INTERLOCK_CONTENTION"), false;
@@ -161,12 +161,12 @@ static bool read_recording(const attachment *a, const char *process, kd_recordin
     if (fstat(a->file, &status) == 0 && status.st_size > 0)
         memory = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return kd_say("what was recorded cannot be read"), false;
+        return kd_say("the recording cannot be read"), false;
     while (size < (size_t)status.st_size && (part = pread(a->file, memory + size, (size_t)status.st_size - size, (off_t)size)) > 0)
         size += (size_t)part;
     if (!TraceIsFile((const TRACE_FILE *)memory, size, a->content)) {
         munmap(memory, (size_t)status.st_size);
-        return kd_say("what was recorded is damaged"), false;
+        return kd_say("the recording is damaged"), false;
     }
     kd_add_recording(recordings, process, (const TRACE_FILE *)memory, (size_t)status.st_size);
     return true;

@@ -1,5 +1,5 @@
 /*
- * bugadvice.c: which rule a bugcheck stands for, and what to look at: what !analyze adds to the name and the parameters,
+ * bugadvice.c: which rule a bugcheck stands for, and where to look: what !analyze adds to the name and the parameters,
  * which are in src/ke/bugtable.c. A row is for a code, or for kinds of violation of a code.
  */
 #include "bugadvice.h"
@@ -51,7 +51,7 @@ static const struct {
      {"A wait without wait blocks of its own may have 3 objects, one with them 64.",
       "Pass an array of KWAIT_BLOCK for more than three objects, or wait for fewer."}},
     {SPIN_LOCK_ALREADY_OWNED, ALL,
-     {"A spinlock is not recursive: its owner would spin for ever.",
+     {"A spinlock is not recursive: its owner would spin forever.",
       "Find the first acquire of this lock further down in the stack, or in the caller that did not release it."}},
     {SPIN_LOCK_NOT_OWNED, ALL, {RELEASE, RELEASE_LOOK}},
     {SPIN_LOCK_INIT_FAILURE, ALL,
@@ -62,13 +62,13 @@ static const struct {
      {"An object is dereferenced once for each reference, and not used after the last one.",
       "Count references and dereferences of the object in the second parameter; a handle that is closed twice looks the same."}},
     {KMODE_EXCEPTION_NOT_HANDLED, ALL,
-     {"ExRaiseStatus needs a __try around it: an exception that nobody handles ends the system.",
+     {"ExRaiseStatus needs a __try around it: an unhandled exception ends the system.",
       "The second parameter is where the status was raised: handle it in a caller, or return it instead."}},
     {SHARED_RESOURCE_CONV_ERROR, ALL,
      {"A thread that holds a resource shared must release it before it acquires it exclusively.",
       "Release first, or acquire exclusively from the start: two threads that convert would wait for each other."}},
     {KERNEL_APC_PENDING_DURING_EXIT, ALL,
-     {"A thread ends at PASSIVE_LEVEL, outside of critical and guarded regions.",
+     {"A thread ends at PASSIVE_LEVEL, outside critical and guarded regions.",
       "Look for a return out of the thread's routine between KeEnterCriticalRegion and KeLeaveCriticalRegion."}},
     {INCONSISTENT_IRP, ALL, {IRP_RULE, IRP_LOOK}},
     {NO_MORE_IRP_STACK_LOCATIONS, ALL,
@@ -98,7 +98,7 @@ static const struct {
      {"A pool block is freed once.", "Set the pointer to NULL after the free; the verifier records who freed it first."}},
     {BAD_POOL_CALLER, 0x0A, 0x0A,
      {"ExFreePoolWithTag needs the tag that the block was allocated with.",
-      "Compare the two tags in the parameters: a block of somebody else was freed, or the tag is wrong."}},
+      "Compare the two tags in the parameters: another component's block was freed, or the tag is wrong."}},
     {BAD_POOL_CALLER, ALL,
      {"Pool blocks are allocated with a size and a tag, at or below DISPATCH_LEVEL (paged pool: APC_LEVEL), and freed by the "
       "address that was returned.",
@@ -107,10 +107,10 @@ static const struct {
      {"This lock is not recursive: its owner would wait for itself.",
       "Find the first acquire of this lock further down in the stack."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x1001, 0x1001,
-     {"Locks are acquired in one order by everybody: two threads that take the same two in opposite order can deadlock, even if "
+     {"All threads acquire locks in one order: two threads that take the same two in opposite order can deadlock, even if "
       "they have not yet.",
-      "The lock in the second parameter was wanted while the one in the third was held; somewhere else they were taken the "
-      "other way. Choose one order, and document it at the locks (docs/hunting-deadlocks.md)."}},
+      "The lock in the second parameter was acquired while the one in the third was held; elsewhere they were acquired in the "
+      "opposite order. Choose one order, and document it at the locks (docs/hunting-deadlocks.md)."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x1002, 0x1002,
      {"A lock is initialized before its first use.", "Look for the missing initialization of the lock in the parameters."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x1003, 0x1004, {RELEASE, RELEASE_LOOK}},
@@ -129,11 +129,11 @@ static const struct {
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0xEA, 0xEB, {REGION, REGION_LOOK}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x3C, 0x3F,
      {"An object is used only while the caller has a handle or a reference, and a resource is where the compiler put it.",
-      "Look at who closed the handle or dropped the last reference before this call."}},
+      "Find the code that closed the handle or dropped the last reference before this call."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, 0xD2,
      {MEMORY, "Delete the resource (ExDeleteResourceLite) before its memory is freed."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x494C0001, 0x494C0002,
-     {MEMORY, "The stack shows who frees it; the parameters show what is still in it."}},
+     {MEMORY, "The stack shows which code frees it; the parameters show what is still in it."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x494C0003, 0x494C0003,
      {"A routine that the library calls returns without the locks that it acquired.",
       "Look at the routine in the second parameter for a path without a release."}},
@@ -191,5 +191,5 @@ kd_advice kd_bug_advice(uint32_t code, uint64_t kind)
         return (kd_advice){"The library does not stop a process for this by itself: the program called KeBugCheckEx.",
                            "Look at the caller at the top of the stack; the parameters have the meanings that NT documents."};
     return (kd_advice){"No bugcheck of NT that Interlock knows has this code: the program called KeBugCheckEx with a code of its own.",
-                       "Look at the caller at the top of the stack: its author knows what the parameters mean."};
+                       "Look at the caller at the top of the stack: only its author knows what the parameters mean."};
 }

@@ -1,4 +1,4 @@
-/* bugadvice.h: which rule a bugcheck stands for, and what to look at. */
+/* bugadvice.h: which rule a bugcheck stands for, and where to look. */
 #ifndef INTERLOCK_KD_BUGADVICE_H
 #define INTERLOCK_KD_BUGADVICE_H
 

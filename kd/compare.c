@@ -1,6 +1,6 @@
 /*
- * compare.c: what moved between two snapshots of a process, and what did not. A thread has not moved if it is still in the
- * same wait, as for a deadlock (kd_has_waited_since).
+ * compare.c: what changed between two snapshots of a process, and what did not. A thread has not moved if it is still
+ * in the same wait, as for a deadlock (kd_has_waited_since).
  */
 #include "kd.h"
 #include "views.h"

@@ -1,4 +1,4 @@
-/* contention.c: `interlock contention`: the locks that threads had to wait for most, where, and who held them meanwhile. */
+/* contention.c: `interlock contention`: the most contended locks, where threads waited, and which threads held them. */
 #include "profile.h"
 #include "views.h"
 
@@ -17,13 +17,13 @@ static const char usage[] =
     "usage: interlock contention [OPTIONS] [--] COMMAND [ARGUMENTS]\n"
     "       interlock contention [OPTIONS] [--seconds N] PID\n"
     "       interlock contention [OPTIONS] CORE|--read RECORDING\n"
-    "  --top N      so many locks, those that were waited for longest (10)\n"
+    "  --top N      the N locks with the longest waits (10)\n"
     "  --json       the report as JSON\n"
-    "  -o FILE      where the report goes (standard error)\n"
-    "  --flame FILE   also a flame graph, as SVG: who held locks while others waited, and who waited\n"
-    "  --folded FILE  the same as text, a line a stack, in nanoseconds: for other tools\n"
+    "  -o FILE      writes the report to FILE (default: standard error)\n"
+    "  --flame FILE   also writes a flame graph (SVG): holds that others waited for, and waits\n"
+    "  --folded FILE  the same as text, one line per stack, in nanoseconds, for other tools\n"
     "  --seconds N  how long a running process is recorded; otherwise until it ends or the command is interrupted\n"
-    "  --read       a recording that a process has left which INTERLOCK_CONTENTION was set for\n";
+    "  --read       a recording left by a process that ran with INTERLOCK_CONTENTION\n";
 
 static const struct option known[] = {
     {"output", required_argument, NULL, 'o'}, {"top", required_argument, NULL, 't'},
@@ -33,7 +33,7 @@ static const struct option known[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-/* For people. */
+/* Text. */
 
 /* At most 8 characters. */
 static const char *interval(uint64_t nanoseconds, char buffer[32])
@@ -161,7 +161,7 @@ static void print_profile(FILE *to, const kd_profile *p, uint64_t top)
         fprintf(to, "%llu acquires or holds had no room and are missing\n", (unsigned long long)file->Dropped);
 }
 
-/* For programs. */
+/* JSON. */
 
 static const char *kind_name(unsigned kind)
 {
@@ -300,7 +300,7 @@ static void write_reports(FILE *to, const kd_recordings *recordings, const kd_re
     }
 }
 
-/* What a process that is being recorded has counted so far: for the page, and for `interlock snapshot`. */
+/* The counts so far of a process that is being recorded: for the page, and for `interlock snapshot`. */
 static int show(kd_snapshot *snapshot, const kd_options *options)
 {
     bool active;

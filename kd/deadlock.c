@@ -3,7 +3,7 @@
  *
  * A thread can proceed if it does not wait, if it waits for an object without a known owner (any thread may signal it),
  * or if all owners of the object can proceed. A WaitAny needs one such object, a WaitAll needs all of them. The threads
- * for which this can be derived, step by step, are all that ever run again, whatever kinds of locks are involved.
+ * for which this can be derived, step by step, are all that can ever run again, whatever kinds of locks are involved.
  *
  * Every other thread waits for another one of them, or for a lock whose owner has exited. Following these waits leads
  * to the cause: a cycle, which is a deadlock, or an orphaned lock, which is not, because its waiters do not wait for
@@ -16,7 +16,7 @@
 
 #define MOST_STEPS 2000000 /* budget of the search for suspects */
 
-/* One that nothing is known of, or that loses the lock when it ends. */
+/* One about which nothing is known, or that loses the lock when it ends. */
 static bool is_unknown_owner(const kd_owner *owner)
 {
     return owner->thread < 0 && (owner->id == 0 || owner->cannot_orphan);
@@ -122,8 +122,8 @@ static bool waits_exclusively(const kd_lock *lock, int thread)
 }
 
 /*
- * The owner of a lock that may be acquired again never waits for it. One that seems to was handed the lock by the thread
- * that released it, and has not run since: for as long as that on a busy host.
+ * The owner of a lock that may be acquired again never waits for it. One that seems to was handed the lock by the
+ * releasing thread and has not run since, which can take long on a busy host.
  */
 static bool is_handed_over(const analysis *a, int thread, int number)
 {
@@ -362,7 +362,7 @@ static void suspect_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlo
             suspect(&s, deadlocks, (int)i);
     }
     if (s.steps >= MOST_STEPS)
-        kd_inconsistent(snapshot, "possible deadlocks", 0, "there are more of them than is looked at");
+        kd_inconsistent(snapshot, "possible deadlocks", 0, "there are too many to inspect all of them");
     free(s.seen);
     free(s.found);
 }
@@ -380,14 +380,14 @@ void kd_find_deadlocks(kd_snapshot *snapshot)
     snapshot->deadlocks = deadlocks;
 }
 
-/* Showing them. */
+/* Output. */
 
 static void print_cycle(const kd_snapshot *snapshot, const kd_cycle *cycle)
 {
     char thread[192], lock[512], owner[192];
 
     if (cycle->orphaned)
-        printf("Orphaned lock: its owner has ended, and nobody will release it.\n");
+        printf("Orphaned lock: its owner has ended, and no thread will release it.\n");
     else if (cycle->certain)
         printf("Deadlock: these threads wait for each other.\n");
     else
@@ -416,7 +416,7 @@ static void print_suspicion(const kd_snapshot *snapshot, const kd_suspicion *sus
     const kd_lock *lock = &snapshot->locks[suspicion->lock];
     char text[512];
 
-    printf("Possible deadlock: %s is held and does not record by which thread.\n",
+    printf("Possible deadlock: %s is held, but does not record its owner.\n",
            kd_describe_lock(lock, text, sizeof(text)));
     for (size_t i = 0; i < lock->waiter_count; i++)
         printf("    %s waits for it\n", kd_describe_thread(snapshot, lock->waiters[i].thread, text, sizeof(text)));

@@ -1,7 +1,7 @@
 /*
- * explain.c: `interlock explain`: what happened to a process, in a paragraph, after !analyze -v: which rule was broken, by
- * which thread, who holds what, what to look at. Of the report that a bugcheck has left in a log, of a core file, or of a
- * process that runs.
+ * explain.c: `interlock explain`: what happened to a process, in a paragraph, after !analyze -v: which rule was broken,
+ * by which thread, which thread holds what, where to look. For a bugcheck report in a log, a core file, or a running
+ * process.
  */
 #include "bugadvice.h"
 #include "stopreport.h"
@@ -99,7 +99,7 @@ static void describe_thread(const story *s, char *buffer, size_t size)
         snprintf(buffer, size, "a thread that the report does not name");
 }
 
-/* NULL: no code that is known. */
+/* NULL: an unknown code. */
 static const char *name_of(uint32_t code)
 {
     return code != 0 && KiFindBugCode(code)->Code == code ? KiFindBugCode(code)->Name : NULL;
@@ -134,7 +134,7 @@ static void add_waiters(const kd_lock *lock, char *buffer, size_t size)
         snprintf(buffer + used, size - used, ", %zu wait%s for it", lock->waiter_count, lock->waiter_count == 1 ? "s" : "");
 }
 
-/* What is known of a lock: who holds it, how many wait. */
+/* A lock: its owners, and how many threads wait. */
 static void describe_lock_fully(const story *s, const kd_lock *lock, char *buffer, size_t size)
 {
     char text[512], owner[192] = "";
@@ -189,12 +189,12 @@ static void tell_signal(story *s)
         add(s, "Look at the stack: the first function of the program in it used what it should not. If its memory was freed before, "
                "AddressSanitizer shows by whom. ");
     else if (s->signal == SIGABRT)
-        add(s, "The program ended itself (abort, an assertion, an exception that nobody caught), or somebody sent the signal, as a "
+        add(s, "The program ended itself (abort, an assertion, an uncaught exception), or another process sent the signal, as a "
                "watchdog does. ");
     else
-        add(s, "Somebody sent it, or a limit was reached. ");
+        add(s, "Another process sent it, or a limit was reached. ");
     if (kd_status_of(s->snapshot) == KD_DEADLOCKED)
-        add(s, "The process was deadlocked at that time: the cycle below is why it did not go on. ");
+        add(s, "The process was deadlocked at that time: the cycle below is why it did not continue. ");
     if (s->thread >= 0 && s->snapshot->threads[s->thread].owned_count != 0)
         add(s, "The thread holds locks, below: what they protect may be half changed. ");
 }
@@ -207,7 +207,7 @@ static void tell_deadlock(story *s)
         deadlocked += s->snapshot->threads[i].deadlocked;
     add(s, "The process hangs: the waits of %zu thread%s can never end. ", deadlocked, deadlocked == 1 ? "" : "s");
     if (s->snapshot->deadlocks->cycles[0].orphaned)
-        add(s, "A lock is held by a thread that has ended, so nobody will release it: look for a path out of that thread without a "
+        add(s, "A lock is held by a thread that has ended, so no thread will release it: look for a path out of that thread without a "
                "release, or for TerminateThread. ");
     else
         add(s, "They hold what the next one waits for. Locks have to be acquired in one order by all threads: the stacks (interlock "
@@ -230,7 +230,7 @@ static void tell_nothing(story *s)
         if (t->waiting && !t->system && (longest < 0 || t->raw->WaitTime < snapshot->threads[longest].raw->WaitTime))
             longest = (int)i;
     }
-    add(s, "Nothing is wrong that can be seen: no bugcheck, no signal, no deadlock. %zu of %zu threads wait", waiting, living);
+    add(s, "Nothing looks wrong: no bugcheck, no signal, no deadlock. %zu of %zu threads wait", waiting, living);
     if (longest >= 0) {
         const kd_thread *t = &snapshot->threads[longest];
 
@@ -244,7 +244,7 @@ static void tell_nothing(story *s)
     if (snapshot->deadlocks->suspicion_count != 0)
         add(s, "A deadlock is possible, if one of the threads below holds a lock that does not record its owner. ");
     else
-        add(s, "If it should do something, look at who ought to signal what its threads wait for: interlock threads --stack. ");
+        add(s, "If it should do something, find the code that should signal what its threads wait for: interlock threads --stack. ");
 }
 
 static void tell(story *s)
@@ -452,7 +452,7 @@ static void keep_frame(const kd_frame *frame, void *context)
         s->frames[s->frame_count++] = *frame;
 }
 
-/* From the function that stopped the process on, as the report has it. */
+/* Starts at the function that stopped the process, as in the report. */
 static void drop_inner_frames(story *s, kd_address caller)
 {
     for (size_t i = 0; caller != 0 && i < s->frame_count; i++) {
@@ -472,7 +472,7 @@ static void blame(story *s, uint32_t id)
         s->stack_problem = kd_stack(s->snapshot->target, id, keep_frame, s);
 }
 
-/* What a parameter of a bugcheck is: a value by its meaning; otherwise a thread, a lock, or a symbol. */
+/* Describes a parameter of a bugcheck: a value by its meaning; otherwise a thread, a lock, or a symbol. */
 static void explain_parameter(story *s, size_t number)
 {
     kd_address value = s->bug.parameter[number];
@@ -541,7 +541,7 @@ static bool read_note(const GElf_Nhdr *note, const char *name, const char *conte
     return !n->has_status || !n->has_info;
 }
 
-/* A core file that gcore or interlock snapshot wrote is of a process that went on. */
+/* A core file that gcore or interlock snapshot wrote belongs to a process that continued. */
 static bool find_signal(story *s)
 {
     notes n = {.has_status = false};
@@ -581,8 +581,8 @@ static int show_explanation(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_explain_view = {
     .name = "explain",
     .arguments = "[--json] [PID|CORE|REPORT]\n"
-                 "Explains what happened to a process: the report that a bugcheck has left in a log, a core file, or a process\n"
-                 "that runs. Without a name, or with -, the report is read from the standard input.\n"
+                 "Explains what happened to a process, from a bugcheck report in a log, a core file, or a running process.\n"
+                 "Without a name, or with -, the report is read from standard input.\n"
                  "The exit status is 0, or 3 if there is a certain deadlock.",
     .show = show_explanation,
     .status = kd_status_of,
@@ -613,7 +613,7 @@ static int explain_report(const char *text, size_t length, const char *what, con
     return 0;
 }
 
-/* All of it, up to the limit. NULL: errno says why. */
+/* All of it, up to the limit. NULL: errno has the reason. */
 static char *read_all(int file, size_t *length)
 {
     char *text = NULL;
@@ -640,7 +640,7 @@ static char *read_all(int file, size_t *length)
     return NULL;
 }
 
-/* Is it a text, and not a core file or something that views refuse? -1: it cannot be opened, which the view says. */
+/* Is it a text, and not a core file or something that views refuse? -1: it cannot be opened, which the view reports. */
 static int open_text(const char *path)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -677,7 +677,7 @@ static const char *text_of(int argc, char **argv, bool *as_json)
         if (strcmp(argv[i], "--json") == 0)
             *as_json = true;
         else if ((argv[i][0] == '-' && argv[i][1] != '\0') || strcmp(only, "-") != 0)
-            return NULL; /* kd_run knows the options */
+            return NULL; /* kd_run parses the options */
         else
             only = argv[i];
     }

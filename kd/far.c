@@ -1,4 +1,4 @@
-/* far.c: a child looks at another process, and sends what it finds through a pipe. */
+/* far.c: a child inspects another process, and sends its findings through a pipe. */
 #include "far.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * far.h: the waits of another process, for deadlocks that go through several. A child of the debugger looks at it, with
- * limits, as for `interlock ps`: what that process does to its readers must not keep the others from being shown.
+ * far.h: the waits of another process, for deadlocks across processes. A child of the debugger inspects it, with
+ * limits, as for `interlock ps`: a process that blocks its readers must not prevent the others from being shown.
  */
 #ifndef INTERLOCK_KD_FAR_H
 #define INTERLOCK_KD_FAR_H
@@ -44,8 +44,8 @@ typedef struct kd_far {
     kd_far_owner *owners;
 } kd_far;
 
-kd_far *kd_far_look(uint32_t process, int milliseconds); /* NULL: it cannot be looked at, or not in time */
+kd_far *kd_far_look(uint32_t process, int milliseconds); /* NULL: it cannot be inspected, or not in time */
 void kd_far_free(kd_far *far);
-int64_t kd_milliseconds(void); /* of a clock that runs steadily */
+int64_t kd_milliseconds(void); /* on a monotonic clock */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * flame.c: a flame graph of contention, as one SVG file without scripts or references: a box a function, as wide as its
- * share of the time, callers above callees, lock above stacks, and a title for the pointer. Two pictures: how long others
- * waited for the holds that each stack ended, and how long each stack waited itself.
+ * flame.c: a flame graph of contention, as one SVG file without scripts or references: one box per function, as wide as
+ * its share of the time, callers above callees, lock above stacks, and a tooltip. Two pictures: how long others waited
+ * for the holds that each stack ended, and how long each stack waited itself.
  */
 #include "profile.h"
 
@@ -57,7 +57,7 @@ static void count_in(node *n, uint64_t time, uint64_t count)
     n->count += count;
 }
 
-/* module!function, without where inside of it. */
+/* module!function, without the offset. */
 static void function_name(const kd_frame *frame, char *name, size_t size)
 {
     char *plus;
@@ -239,7 +239,7 @@ static const struct {
     TRACE_ENTRY_ROLE role;
     const char *title;
 } pictures[] = {
-    {TraceHeld, "Held while others waited: how long they did, by the stack that released the lock"},
+    {TraceHeld, "Held while others waited: their waiting time, by the stack that released the lock"},
     {TraceWaited, "Waited: by the stack that acquired the lock"},
 };
 

@@ -355,7 +355,7 @@ static void print_processors(kd_snapshot *snapshot, const kd_graph *graph)
             printf("  in DPC %s", text);
         printf("\n");
     }
-    printf("%zu of %zu processors have nothing to do\n\n", idle, graph->processor_count);
+    printf("%zu of %zu processors are idle\n\n", idle, graph->processor_count);
 }
 
 static void print_owners(const kd_snapshot *snapshot, const kd_lock *lock)
@@ -429,7 +429,7 @@ static void print_thread(const kd_snapshot *snapshot, const kd_graph *graph, int
             left_out++;
     }
     if (left_out != 0)
-        printf("    and %zu objects that nobody owns\n", left_out);
+        printf("    and %zu objects without an owner\n", left_out);
 }
 
 static void print_graph(kd_snapshot *snapshot, const kd_graph *graph, bool verbose)
@@ -446,7 +446,7 @@ static void print_graph(kd_snapshot *snapshot, const kd_graph *graph, bool verbo
 
         if (graph->objects[i].waiter_count != 0)
             continue;
-        printf("nobody -> %s", kd_describe_lock(lock, text, sizeof(text)));
+        printf("no waiters -> %s", kd_describe_lock(lock, text, sizeof(text)));
         print_owners(snapshot, lock);
         printf("\n");
     }
@@ -476,7 +476,7 @@ const kd_view kd_graph_view = {
     .arguments = "[--json|--dot] [-v] PID|CORE\n"
                  "  --dot     for graphviz\n"
                  "  -v        also the threads of the library itself\n"
-                 "Each thread with its wait blocks, what they wait for, and <- who holds that.",
+                 "Each thread with its wait blocks, what they wait for, and <- its owners.",
     .has_dot = true,
     .show = show_graph,
 };

@@ -93,7 +93,7 @@ void kd_unlimit_memory(void)
 static void on_bus_error(int number)
 {
     (void)number;
-    end_with("a file that it reads was cut off meanwhile, or cannot be read");
+    end_with("a file that it reads was truncated meanwhile, or cannot be read");
 }
 
 static void start_watch(void)
@@ -155,7 +155,7 @@ void kd_guard_end(void)
     guard(depth < MOST_GUARDS ? outer[depth].what : NULL, depth < MOST_GUARDS ? outer[depth].seconds : 0);
 }
 
-/* Children that look into one process each. */
+/* Children that inspect one process each. */
 
 pid_t kd_start_child(void (*run)(const char *process, int to), const char *process, int cpu_seconds, int *from)
 {

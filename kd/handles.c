@@ -116,7 +116,7 @@ static bool add_handle(reader *r, uint64_t number, kd_address at, const OBP_HAND
     }
     kd_spend_memory(target, 2 * sizeof(kd_handle) + 2 * KD_INDEX_COST);
     if (!kd_has_left(target, KD_BEHIND_HANDLES)) {
-        kd_inconsistent(snapshot, "handles", at, "there are more of them than is looked at");
+        kd_inconsistent(snapshot, "handles", at, "there are too many to inspect all of them");
         return false;
     }
     handle.type = kind->name;

@@ -15,7 +15,7 @@ typedef struct kd_index {
 } kd_index;
 
 int kd_index_find(const kd_index *index, uint64_t key);           /* -1: none */
-bool kd_index_add(kd_index *index, uint64_t key, int value);      /* FALSE: the key is there, and keeps its value */
+bool kd_index_add(kd_index *index, uint64_t key, int value);      /* FALSE: the key exists, and keeps its value */
 void kd_index_free(kd_index *index);
 
 /* Of structures that begin with an address: their order, and how many of them begin at or before one. */

@@ -6,8 +6,8 @@
  * A live process runs meanwhile. Related data is read until two reads agree; a thread that keeps changing is marked as
  * moving and ignored for conclusions.
  *
- * The process is not trusted: its owner may want to attack root, who debugs it. No length, pointer or index of it is
- * believed, lists are followed within a budget (memory.c), text is escaped where it is read (text.h), and impossible
+ * The process is not trusted: its owner may want to attack root, who debugs it. No length, pointer or index from it is
+ * trusted, lists are followed within a budget (memory.c), text is escaped where it is read (text.h), and impossible
  * values are recorded as inconsistent and shown (walk.c).
  */
 #ifndef INTERLOCK_KD_H
@@ -48,7 +48,7 @@ typedef struct kd_target kd_target;
 
 /* NULL: it has reported the reason. Quiet: reports nothing, and another process guards it (guard.c). */
 kd_target *kd_open(const char *what, bool quiet);
-/* save.c: the pages that are read of the process from now on are noted. */
+/* save.c: records the pages that are read of the process from now on. */
 kd_target *kd_open_noting(const char *process);
 void kd_note_pages(kd_target *target, kd_address address, uint64_t size);
 void kd_sort_noted(kd_target *target);
@@ -65,7 +65,7 @@ kd_time kd_time_of(const kd_target *target); /* when a snapshot was taken; of a 
 void kd_close(kd_target *target);
 int kd_process_of(const kd_target *target);       /* 0: a core file */
 bool kd_is_there(kd_target *target);              /* it is still the process that was opened */
-kd_address kd_root(kd_target *target, const char *name, size_t *size); /* 0: the program has no such part */
+kd_address kd_root(kd_target *target, const char *name, size_t *size); /* 0: the program lacks this part */
 const char *kd_version(const kd_target *target);
 bool kd_process_name(const kd_target *target, char *buffer, size_t size);
 int kd_host_thread(kd_target *target, uint32_t id); /* the debugger's own id for it; -1: it has no such thread */
@@ -88,7 +88,7 @@ bool kd_read_string(kd_target *target, kd_address address, char *buffer, size_t 
 /* Likewise, of UTF-16. Returns buffer. */
 char *kd_read_wide(kd_target *target, kd_address address, size_t units, char *buffer, size_t size);
 void kd_renew_budget(kd_target *target, uint64_t share); /* a fraction of the whole: 1 / share */
-bool kd_has_left(const kd_target *target, double share); /* more than this share of the whole */
+bool kd_has_left(const kd_target *target, double share); /* more than this share of the total */
 bool kd_spend_work(kd_target *target, uint64_t amount);
 bool kd_spend_memory(kd_target *target, uint64_t bytes);
 bool kd_is_spent(const kd_target *target);
@@ -183,7 +183,7 @@ typedef enum kd_kind {
 } kd_kind;
 
 const char *kd_kind_name(kd_kind kind);  /* for JSON */
-const char *kd_kind_title(kd_kind kind); /* for people */
+const char *kd_kind_title(kd_kind kind); /* for text output */
 
 typedef enum kd_hold { KD_FREE, KD_EXCLUSIVE, KD_SHARED, KD_HOLD_UNKNOWN } kd_hold;
 
@@ -248,11 +248,11 @@ typedef struct kd_thread {
     int cycle;           /* of the deadlocks, -1: none */
     bool deadlocked;     /* its wait can never end */
     bool orphaned;       /* it waits, directly or indirectly, for a lock whose owner has exited */
-    bool granted;        /* its wait for a shared object has ended, and it does not know yet */
+    bool granted;        /* its wait for a shared object has ended, and it has not noticed yet */
     uint64_t wait_number; /* of its wait for shared objects */
     uint32_t process_id; /* of a thread of another process, else 0: only what kd/shared.c fills in is known of those */
     const char *process_name;
-    bool probable;       /* its process was not looked into: it may wait for more than this */
+    bool probable;       /* its process was not inspected: it may wait for more than this */
 } kd_thread;
 
 /* An object that has a handle. */
@@ -298,7 +298,7 @@ typedef struct kd_snapshot {
     bool incomplete;               /* the budget was spent */
     int rests;                     /* how often a changing list was read again */
     struct kd_kept *kept;          /* the texts */
-    bool alone;                    /* other processes are not looked at */
+    bool alone;                    /* other processes are not inspected */
     struct kd_world *worlds[WO_PLACES]; /* of shared objects, NULL: none */
     kd_address views[WO_PLACES];   /* the process's name for each */
     HAL_FILE_ID files[WO_PLACES];
@@ -309,16 +309,16 @@ typedef struct kd_snapshot {
     kd_index waiters;              /* lock and thread */
     kd_index wait_kinds;           /* what a thread waits for in the waiter hash, by its address */
     kd_index resources_waited_for; /* by thread */
-    struct kd_push_block *push_blocks; /* of the pushlocks that have been looked at */
+    struct kd_push_block *push_blocks; /* of the pushlocks that have been inspected */
     size_t push_block_count;
     kd_index push_locks, push_blocks_by_address, push_blocks_by_thread;
 } kd_snapshot;
 
 /* snapshot.c */
-kd_snapshot *kd_snapshot_take(kd_target *target); /* NULL: it has said why */
-kd_snapshot *kd_snapshot_take_alone(kd_target *target); /* other processes are not looked at */
-/* Of a world alone: the threads of its processes, as far as they wait for each other. NULL: unless quiet, it has said
-   why. */
+kd_snapshot *kd_snapshot_take(kd_target *target); /* NULL: it has reported the reason */
+kd_snapshot *kd_snapshot_take_alone(kd_target *target); /* other processes are not inspected */
+/* Of a world alone: the threads of its processes, as far as they wait for each other. NULL: unless quiet, it has
+   reported the reason. */
 kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
@@ -413,7 +413,7 @@ typedef struct kd_view {
     const char *arguments;
     bool has_argument, needs_argument;
     bool has_dot;
-    int (*show)(kd_snapshot *snapshot, const kd_options *options); /* 0: shown; 1: it has said why not */
+    int (*show)(kd_snapshot *snapshot, const kd_options *options); /* 0: shown; 1: it has reported why not */
     int (*status)(const kd_snapshot *snapshot); /* the exit status once it is shown; NULL: 0 */
 } kd_view;
 
@@ -424,7 +424,7 @@ extern const kd_view kd_qlocks_view, kd_dpcs_view, kd_timers_view, kd_graph_view
 int kd_run(const kd_view *view, int argc, char **argv);
 json kd_json(const kd_options *options);
 bool kd_parse_number(const char *text, uint64_t *number);
-void kd_json_process(json *out, const char *key, uint32_t process); /* null: the process that is looked at */
+void kd_json_process(json *out, const char *key, uint32_t process); /* null: the inspected process */
 void kd_json_thread(json *out, const char *key, const kd_snapshot *snapshot, int thread); /* id and name */
 void kd_json_lock(json *out, const char *key, const kd_snapshot *snapshot, const kd_lock *lock);
 /* Without its waiters, and with a few of its owners: for views that repeat it per waiter. */

@@ -2,7 +2,7 @@
  * locks.c: the locks that threads wait for, and their owners.
  *
  * Resources and critical sections with debug information are in lists. All others are found through the waiting threads:
- * the wait reason tells the kind of lock, and the object or the hint in the wait block leads to it.
+ * the wait reason gives the kind of lock, and the object or the hint in the wait block its address.
  */
 #include "kd.h"
 
@@ -637,7 +637,7 @@ void kd_collect_locks(kd_snapshot *snapshot)
     kd_note_owned(snapshot);
 }
 
-/* For people. */
+/* Text. */
 
 const char *kd_describe_lock(const kd_lock *lock, char *buffer, size_t size)
 {

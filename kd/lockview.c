@@ -84,7 +84,7 @@ static int show_one(kd_snapshot *snapshot, const kd_options *options)
     }
     lock = kd_find_lock(snapshot, address);
     if (lock < 0 || !kd_is_lock(&snapshot->locks[lock])) {
-        kd_say("0x%" PRIx64 " is not a lock that anybody waits for, nor a resource, a critical section with debug "
+        kd_say("0x%" PRIx64 " is not a lock with waiters, nor a resource, a critical section with debug "
                "information or a mutant that is owned",
                address);
         return 1;
@@ -134,11 +134,11 @@ static int show_locks(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_locks_view = {
     .name = "locks",
     .arguments = "[--json] [-v] [--stack] PID|CORE [ADDRESS]\n"
-                 "  -v        also those that nobody holds; and the owners and waiters of each, with their times,\n"
+                 "  -v        also free locks; and the owners and waiters of each, with their times,\n"
                  "            start addresses and stacks\n"
                  "  ADDRESS   one lock, with its owners and waiters\n"
                  "Resources, critical sections with debug information and owned mutants are always known;\n"
-                 "pushlocks, SRW locks, fast mutexes and other critical sections while somebody waits for them.",
+                 "pushlocks, SRW locks, fast mutexes and other critical sections while they have waiters.",
     .has_argument = true,
     .show = show_locks,
 };

@@ -128,7 +128,7 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* What is mapped there: nothing, a file, or one of the kernel's words in brackets. */
+/* What is mapped there: nothing, a file, or one of the kernel's names in brackets. */
 static bool is_memory(const char *what)
 {
     if (what[0] == '\0' || begins_with(what, "[heap]") || begins_with(what, "[stack") || begins_with(what, "[anon"))
@@ -245,7 +245,7 @@ static bool read_process(kd_target *target, kd_address address, void *buffer, si
     if (!is_mapped(target, address, size) &&
         (!kd_spend_work(target, WORK_OF_MAPPING) || !kd_map_process(target) || !is_mapped(target, address, size)))
         return false;
-    kd_guard_begin(READ_SECONDS, "its memory is kept from being read");
+    kd_guard_begin(READ_SECONDS, "reading its memory is blocked");
     length = process_vm_readv(target->process, &local, 1, &remote, 1, 0);
     if (length < 0 && (errno == EPERM || errno == ENOSYS)) {
         if (target->file < 0)

@@ -75,7 +75,7 @@ static size_t flags_of(const object *o, flag flags[16])
     return count;
 }
 
-/* What the object has beside its header. */
+/* What the object has besides its header. */
 static size_t members_of(const object *o, flag members[8])
 {
     size_t count = 0;
@@ -347,7 +347,7 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
     }
     /* On Windows this byte has the lock, but not the bit for linked blocks. */
     printf("    %-24s: 0x%x%s\n", "Type", o.header.Type & ~KOBJECT_WAITERS_BIT & 0xff,
-           o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: somebody is just changing it)" : "");
+           o.header.Type & KOBJECT_LOCK_BIT ? "  (its lock is held: a thread is changing it)" : "");
     printf("    %-24s: 0x%x\n", "WaitersBit", (o.header.Type & KOBJECT_WAITERS_BIT) != 0);
     printf("    %-24s: %d\n", "SignalState", o.header.SignalState);
     count = flags_of(&o, flags);
@@ -363,7 +363,7 @@ static int show_object(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_object_view = {
     .name = "object",
     .arguments = "[--json] PID|CORE ADDRESS|HANDLE|NAME\n"
-                 "Shows a dispatcher object with the flags that mean something in its type, and who waits for it.",
+                 "Shows a dispatcher object with the flags of its type, and its waiters.",
     .has_argument = true,
     .needs_argument = true,
     .show = show_object,

@@ -182,7 +182,7 @@ static int show_pool(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_pool_view = {
     .name = "pool",
     .arguments = "[--json] PID|CORE [bytes|allocs|frees|diff|tag]\n"
-                 "Shows pool memory by tag, sorted by bytes unless told otherwise.",
+                 "Shows pool memory by tag, sorted by bytes by default.",
     .has_argument = true,
     .show = show_pool,
 };

@@ -1,4 +1,4 @@
-/* processorview.c: `interlock qlocks`, `interlock dpcs` and `interlock timers`: what belongs to the processors. */
+/* processorview.c: `interlock qlocks`, `interlock dpcs` and `interlock timers`: the processors. */
 #include "kd.h"
 #include "views.h"
 
@@ -70,7 +70,7 @@ static void order_waiters(kd_snapshot *snapshot, entry *entries, uint32_t count,
         next = KD_ADDRESS(entries[place].raw.Next);
     }
     if (next != 0 && order == count)
-        kd_inconsistent(snapshot, "queue of a numbered lock", next, "it runs into itself");
+        kd_inconsistent(snapshot, "queue of a numbered lock", next, "it is circular");
     kd_index_free(&places);
 }
 
@@ -223,7 +223,7 @@ static void show_queue(kd_snapshot *snapshot, kd_address address, const KDPC_DAT
     kd_address *dpcs = NULL;
     size_t count = 0;
 
-    /* The queue of a processor that has had none is not even initialized. */
+    /* The queue of a processor that never had a DPC is not initialized. */
     if (data->DpcListHead.Flink != NULL && KD_ADDRESS(data->DpcListHead.Flink) != head)
         dpcs = kd_list(snapshot, "DPCs of a processor", head, offsetof(KDPC, DpcListEntry), &count, NULL);
     if (out != NULL) {
@@ -339,7 +339,7 @@ static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
     if (options->json)
         kd_json_end(&out, snapshot);
     else
-        printf("%u of %u processors have nothing to do\n", idle, snapshot->processors);
+        printf("%u of %u processors are idle\n", idle, snapshot->processors);
     free(prcb);
     return 0;
 }
@@ -347,7 +347,7 @@ static int show_dpcs(kd_snapshot *snapshot, const kd_options *options)
 const kd_view kd_dpcs_view = {
     .name = "dpcs",
     .arguments = "[--json] [-v] PID|CORE\n"
-                 "  -v        also the processors that have nothing to do",
+                 "  -v        also idle processors",
     .show = show_dpcs,
 };
 
@@ -472,7 +472,7 @@ static int show_timers(kd_snapshot *snapshot, const kd_options *options)
         json_bool(&out, "complete", whole);
         kd_json_end(&out, snapshot);
     } else {
-        printf("%zu timers are set%s\n", count, whole ? "" : "; some moved while they were looked at");
+        printf("%zu timers are set%s\n", count, whole ? "" : "; some changed while they were read");
     }
     free(table);
     return 0;

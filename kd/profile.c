@@ -23,7 +23,7 @@ kd_figures kd_figures_of(const TRACE_CONTENTION_ENTRY *entry)
     return figures;
 }
 
-/* Linear inside of the bucket. The process may be counting just now: the buckets alone say how many there are. */
+/* Linear inside the bucket. The process may still be counting: only the buckets determine the total. */
 uint64_t kd_percentile(const kd_figures *figures, unsigned percent)
 {
     uint64_t all = 0, before = 0, rank;

@@ -37,8 +37,8 @@ uint64_t kd_percentile(const kd_figures *figures, unsigned percent); /* nanoseco
 kd_frame kd_profile_frame(const kd_profile *profile, const TRACE_CONTENTION_ENTRY *entry, unsigned number);
 const char *kd_profile_name(const kd_profile *profile, const kd_profile_lock *lock, char buffer[KD_SYMBOL_SIZE]); /* or NULL */
 
-/* flame.c: all recordings in one flame graph. FALSE: it has said why not. */
+/* flame.c: all recordings in one flame graph. FALSE: it has reported why not. */
 bool kd_write_flame(const char *path, const kd_recordings *recordings);  /* SVG */
-bool kd_write_folded(const char *path, const kd_recordings *recordings); /* a line a stack, for other tools */
+bool kd_write_folded(const char *path, const kd_recordings *recordings); /* one line per stack, for other tools */
 
 #endif

@@ -104,7 +104,7 @@ static void show_process(const char *process, json *out)
     summary found;
 
     if (!look(process, &found)) {
-        kd_say("process %s: it cannot be looked at, or takes too long", process);
+        kd_say("process %s: it cannot be inspected, or takes too long", process);
         return;
     }
     if (found.uses_interlock)

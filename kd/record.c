@@ -1,5 +1,5 @@
-/* record.c: runs a command with recording on, and collects the recordings of the command and its children. attach.c is for a
-   process that runs already. */
+/* record.c: runs a command with recording on, and collects the recordings of the command and its children. attach.c is
+   for a running process. */
 #include "record.h"
 
 #include <dirent.h>
@@ -77,7 +77,7 @@ int kd_parse_record(int argc, char **argv, const char *usage, const struct optio
     if ((options->command[0] == NULL) == (options->recording == NULL))
         return fputs(usage, stderr), 2;
     if (options->seconds != 0 && (options->recording != NULL || !is_process(options->command)))
-        return kd_say("--seconds is for a process that runs already"), 2;
+        return kd_say("--seconds is for a running process"), 2;
     return 0;
 }
 
@@ -162,7 +162,7 @@ static int run(char **command, kd_recordings *recordings)
     return 0;
 }
 
-/* The modules of the process at its end, or if it did not come to that at its beginning. */
+/* The modules of the process at its end, or, without an orderly end, at its beginning. */
 static struct Dwfl *open_modules(const TRACE_FILE *file)
 {
     static char *debug_path;
@@ -233,7 +233,7 @@ static int by_start(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-/* Opens what is in the folder, and removes it: what is open stays. */
+/* Opens and removes the files in the folder: open files stay readable. */
 static void collect(const char *folder, TRACE_CONTENT content, kd_recordings *recordings)
 {
     DIR *directory = opendir(folder);
@@ -355,7 +355,7 @@ int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_option
     if (asprintf(&folder, "%s/interlock-XXXXXX", parent != NULL && parent[0] != '\0' ? parent : "/tmp") < 0)
         return 1;
     if (mkdtemp(folder) == NULL) {
-        kd_say("cannot make a folder for what is recorded, %s: %s", folder, strerror(errno));
+        kd_say("cannot create a folder for the recordings, %s: %s", folder, strerror(errno));
         free(folder);
         return 1;
     }

@@ -11,7 +11,7 @@
 typedef struct kd_record_options {
     bool json;
     const char *output;    /* NULL: the default */
-    const char *recording; /* one that is there already; NULL: a command is run */
+    const char *recording; /* an existing one; NULL: run a command */
     const char *flame;     /* where a flame graph goes, and */
     const char *folded;    /* its text; NULL: none */
     const char *limit;     /* in megabytes; NULL: the library's own */
@@ -25,9 +25,9 @@ typedef struct kd_recording {
     char *path;
     const TRACE_FILE *file;
     size_t size;
-    struct Dwfl *dwfl;     /* its modules; NULL: they are not known */
+    struct Dwfl *dwfl;     /* its modules; NULL: unknown */
     kd_target *target;     /* or whose they are, if the recording was read from its memory */
-    bool stopped;          /* the process went on */
+    bool stopped;          /* the process continued */
     kd_segments segments;
 } kd_recording;
 
@@ -39,15 +39,16 @@ typedef struct kd_recordings {
     kd_target *target;     /* a core file that they were read from; NULL: none */
 } kd_recordings;
 
-/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -f FLAME, -F FOLDED, -h. 0, the status to end with, or -1: it has helped. */
+/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -f FLAME, -F FOLDED, -h. 0, the
+   exit status, or -1: it has printed the help. */
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
-/* 0, or the status to end with: it has said why. */
+/* 0, or the exit status: it has reported why. */
 int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings);
-/* Of a process that runs already; the same results. */
+/* Of a running process; the same results. */
 int kd_attach(TRACE_CONTENT content, const kd_record_options *options, kd_recordings *recordings);
 void kd_add_recording(kd_recordings *recordings, const char *path, const TRACE_FILE *file, size_t size); /* it has the mapping */
-/* What a process or core file has in its memory, copied. NULL: it records nothing, or it is not there. */
+/* A copy of the recording in the memory of a process or core file. NULL: there is none. */
 const TRACE_FILE *kd_read_contention(kd_target *target, bool *active);
 #define KD_CONTENTION_SIZE (sizeof(TRACE_FILE) + TRACE_CONTENTION_ENTRIES * sizeof(TRACE_CONTENTION_ENTRY))
 void kd_discard(kd_recordings *recordings);

@@ -1,5 +1,5 @@
 /*
- * save.c: `interlock snapshot`: what the views read of a process, in a file that the views read like a core file.
+ * save.c: `interlock snapshot`: saves what the views read of a process, in a file that the views read like a core file.
  *
  * All threads are stopped while the views run once over the process. The pages that they read are the file's segments,
  * with the registers and the tops of the stacks, and what libdwfl needs to find the modules. So the file is small, and
@@ -57,7 +57,7 @@ static bool stop_thread(stopped *all, pid_t thread)
     return true;
 }
 
-/* FALSE: it must not be traced. *New: threads that were not stopped before. */
+/* FALSE: tracing it is not permitted. *New: threads that were not stopped before. */
 static bool stop_round(stopped *all, pid_t process, size_t *new)
 {
     char path[64];
@@ -98,9 +98,9 @@ static void continue_all(stopped *all)
     free(all->threads);
 }
 
-/* What goes into the file. */
+/* The contents of the file. */
 
-/* Everything that the views read is noted by kd_read. */
+/* kd_read records everything that the views read. */
 static bool read_by_views(kd_target *target)
 {
     static const kd_view *const views[] = {&kd_threads_view, &kd_locks_view, &kd_handles_view, &kd_graph_view,
@@ -262,7 +262,7 @@ static blob make_notes(kd_target *target, const stopped *all)
     kd_time taken = kd_time_now();
 
     note_modules(target, &modules);
-    /* The first thread comes before the process: so cores have it. */
+    /* The first thread comes before the process, as in core files. */
     for (size_t i = 0; i < all->count; i++) {
         put_thread(target, &notes, all->threads[i]);
         if (i == 0) {
@@ -278,7 +278,7 @@ static blob make_notes(kd_target *target, const stopped *all)
 
 /* Writing. */
 
-/* Neighbouring pages are one segment. Gap: as many pages between two are written, too. */
+/* Neighbouring pages are one segment. Gap: up to this many pages in between are written too. */
 static size_t make_segments(const kd_target *target, uint64_t gap, Elf64_Phdr **segments)
 {
     size_t count = 0;
@@ -356,7 +356,7 @@ static bool write_file(kd_target *target, FILE *to, const blob *notes)
     return written;
 }
 
-/* With all threads stopped, unless the process must not be traced: then the picture may be inconsistent. */
+/* With all threads stopped, unless tracing is not permitted: then the snapshot may be inconsistent. */
 static int save(const char *process, FILE *to, const char *name)
 {
     kd_target *target;
@@ -365,7 +365,7 @@ static int save(const char *process, FILE *to, const char *name)
     int result = 1;
 
     if (!stop_all(&all, (pid_t)strtol(process, NULL, 10)))
-        kd_say("the threads cannot be stopped, another debugger may be attached: what moves may be inconsistent");
+        kd_say("the threads cannot be stopped, another debugger may be attached: changing data may be inconsistent");
     target = kd_open_noting(process);
     if (target != NULL && read_by_views(target)) {
         notes = make_notes(target, &all);
@@ -382,9 +382,9 @@ static int save(const char *process, FILE *to, const char *name)
 
 static const char usage[] = "usage: interlock snapshot [-o FILE] PID\n"
                             "       interlock snapshot [--json] --compare BEFORE AFTER\n"
-                            "  -o FILE    where the snapshot goes; otherwise to the standard output\n"
-                            "  --compare  what moved between two, and what did not. Each is a snapshot, a core file or a process\n"
-                            "Every view takes a snapshot in place of a process: interlock view FILE, interlock threads FILE.\n";
+                            "  -o FILE    writes the snapshot to FILE (default: standard output)\n"
+                            "  --compare  what changed between two, and what did not. Each is a snapshot, a core file or a process\n"
+                            "Every view accepts a snapshot instead of a process: interlock view FILE, interlock threads FILE.\n";
 
 typedef struct settings {
     const char *words[2];
@@ -393,7 +393,7 @@ typedef struct settings {
     bool json, compare;
 } settings;
 
-/* -1: go on; otherwise the status to end with. */
+/* -1: continue; otherwise the exit status. */
 static int parse(int argc, char **argv, settings *given)
 {
     for (int i = 1; i < argc; i++) {
@@ -417,7 +417,7 @@ static int parse(int argc, char **argv, settings *given)
     return -1;
 }
 
-/* Before anything is stopped: it says what is wrong. */
+/* Before anything is stopped, so that errors are reported first. */
 static bool is_process(const char *what)
 {
     kd_target *target = kd_open(what, false);

@@ -210,7 +210,7 @@ static int show_given(const char *given, char **paths, json *out)
     return status < 0 ? 1 : status;
 }
 
-/* Of all, those of other users are left out if they cannot be read. */
+/* Without arguments, unreadable worlds of other users are skipped. */
 static int show_worlds(char **given, json *out)
 {
     char **paths = kd_world_paths();
@@ -230,11 +230,11 @@ static int show_worlds(char **given, json *out)
 
 static const char usage[] = "usage: interlock session [--json] [SESSION|FILE...]\n"
                             "Shows the worlds of shared objects: processes, objects, handles, owners and waiters.\n"
-                            "  SESSION   what INTERLOCK_SESSION is for its processes; the usual one is default\n"
+                            "  SESSION   the value of INTERLOCK_SESSION of its processes; usually default\n"
                             "  FILE      the file of a world, with its directory\n"
                             "The exit status is 3 if there is a deadlock.\n";
 
-/* 0: go on; otherwise the status plus 1. Takes the options away. */
+/* 0: continue; otherwise the status plus 1. Removes the options. */
 static int parse(int argc, char **argv, bool *as_json)
 {
     int kept = 1;

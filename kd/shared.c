@@ -3,14 +3,14 @@
  *
  * A handle to a shared object refers to a proxy (ke/outside.h); the world (src/wo) has the state. The worlds are read from
  * the memory of the process. A thread of another process that owns a shared object, or waits for one, becomes a thread of
- * the snapshot too, behind the process's own. So everything that looks at threads and locks goes on into other processes:
- * deadlock.c finds cycles through them, and the graph draws them.
+ * the snapshot too, behind the process's own. So everything that follows threads and locks continues into other
+ * processes: deadlock.c finds cycles through them, and the graph draws them.
  *
- * 1. The world knows which shared objects a thread waits for, but not what it waits for besides. So the processes whose
- *    threads own what somebody waits for are looked into (far.h), one after the other, and what the owner waits for there
- *    is added: local locks of that process, or shared objects, whose owners lead on.
- * 2. A process that cannot be looked into counts with what the world says. A deadlock through it is probable only.
- * 3. A wait that is granted is over, even if its thread has not noticed yet: it still seems to wait, for an object that it
+ * 1. The world records which shared objects a thread waits for, but not its other waits. So the processes whose threads
+ *    own an object with waiters are inspected (far.h), one after the other, and the owner's waits there are added:
+ *    local locks of that process, or shared objects, whose owners are followed in turn.
+ * 2. For a process that cannot be inspected only the world's data is used. A deadlock through it is only probable.
+ * 3. A granted wait has ended, even if its thread has not noticed yet: it still seems to wait, for an object that it
  *    owns. So the record in the world decides whether a thread waits for shared objects.
  */
 #include "far.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define MOST_FOREIGN 20000    /* threads of other processes */
-#define MOST_LOOKS 16         /* processes that are looked into, for a snapshot */
+#define MOST_LOOKS 16         /* processes inspected for a snapshot */
 #define LOOK_MILLISECONDS 5000
 #define ALL_MILLISECONDS 10000
 #define FOREIGN (1ull << 63)  /* no address of a process */
@@ -53,7 +53,7 @@ static void read_worlds(kd_snapshot *s)
         s->worlds[n] = kd_world_of_process(s->target, &place.View);
         if (s->worlds[n] == NULL)
             kd_inconsistent(s, "world of shared objects", KD_ADDRESS(place.View.World),
-                            "it cannot be read, or is larger than is looked at");
+                            "it cannot be read, or is too large");
     }
 }
 
@@ -135,7 +135,7 @@ static void resolve(kd_snapshot *s, kd_lock *lock)
     }
 }
 
-/* A handle to a shared object that some thread owns or waits for makes it known. */
+/* A handle identifies a shared object that some thread owns or waits for. */
 static void resolve_handles(kd_snapshot *s)
 {
     DISPATCHER_HEADER header;
@@ -303,14 +303,14 @@ static int world_with_file(const kd_snapshot *s, const HAL_FILE_ID *file)
     return -1;
 }
 
-/* What is being taken over from another process. */
+/* The data being imported from another process. */
 typedef struct adoption {
     kd_snapshot *snapshot;
     const kd_far *far;
     const kd_world_process *process;
     kd_index threads;        /* of far, by id */
     int *locks;              /* of the snapshot, by far's; -1: not yet */
-    int *queue;              /* threads of the snapshot whose waits are to be taken over */
+    int *queue;              /* threads of the snapshot whose waits are imported */
     size_t queued, done;
     kd_index known;          /* that have been queued */
 } adoption;
@@ -392,7 +392,7 @@ static void adopt_wait(adoption *a, int index)
     }
 }
 
-/* Takes over what the threads of a process that own something shared wait for, and what that depends on. */
+/* Imports the waits of a process's threads that own something shared, and what those depend on. */
 static void adopt(kd_snapshot *s, const kd_far *far, const kd_world_process *process)
 {
     adoption a = {.snapshot = s, .far = far, .process = process};
@@ -421,7 +421,7 @@ static bool is_waited_for(const kd_snapshot *s, const kd_lock *lock)
     return false;
 }
 
-/* A process that was not looked into, one thread of which owns a shared object that is waited for. NULL: none. */
+/* A process that was not inspected yet and owns a shared object with waiters. NULL: none. */
 static kd_world_process *next_process(kd_snapshot *s)
 {
     for (size_t i = 0; i < s->lock_count; i++) {
@@ -436,7 +436,7 @@ static kd_world_process *next_process(kd_snapshot *s)
     return NULL;
 }
 
-/* It must be the process that the world means: an id may be that of another one, or of another namespace. */
+/* It must be the same process as in the world: the id may have been reused, or belong to another namespace. */
 static void look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
 {
     kd_far *far = kd_far_look(process->id, milliseconds);
@@ -501,7 +501,7 @@ static void complete(kd_snapshot *s, size_t first)
     look_into_others(s, &filled);
     check_waits(s);
     if (s->thread_count - s->own_count >= MOST_FOREIGN)
-        kd_inconsistent(s, "threads of other processes", 0, "there are more of them than is looked at");
+        kd_inconsistent(s, "threads of other processes", 0, "there are too many to inspect all of them");
 }
 
 void kd_collect_shared(kd_snapshot *s)

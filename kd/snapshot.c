@@ -163,7 +163,7 @@ static bool read_thread(kd_snapshot *snapshot, kd_address address, kd_thread *th
     thread->moving = !still;
     thread->system = thread->raw->IsIdleThread;
     thread->waiting = still && is_committed(thread->raw);
-    if (!still && same && snapshot->fault_count < MOST_WRONG_WAITS) /* room for what else is wrong */
+    if (!still && same && snapshot->fault_count < MOST_WRONG_WAITS) /* room for other inconsistencies */
         kd_inconsistent(snapshot, "thread", thread->address, "its wait blocks cannot be read, or are not its own");
     for (size_t i = 0; thread->waiting && i < thread->raw->WaitBlockCount; i++) {
         thread->blocks = kd_grow(thread->blocks, thread->block_count, sizeof(kd_block));
@@ -205,7 +205,7 @@ static bool collect_threads(kd_snapshot *snapshot)
         !kd_read(snapshot->target, used_root, &used, sizeof(used)))
         return false;
     if (used > KI_THREAD_CHUNK * KI_THREAD_CHUNKS) {
-        kd_inconsistent(snapshot, "KiThreadSlotsUsed", used_root, "it is more than there can be");
+        kd_inconsistent(snapshot, "KiThreadSlotsUsed", used_root, "it exceeds the possible maximum");
         used = KI_THREAD_CHUNK * KI_THREAD_CHUNKS;
     }
     for (size_t c = 0; c * KI_THREAD_CHUNK < used; c++) {
@@ -227,7 +227,7 @@ static bool collect_threads(kd_snapshot *snapshot)
                 break;
             }
             if (!kd_has_left(snapshot->target, KD_BEHIND_THREADS)) {
-                kd_inconsistent(snapshot, "threads", address, "there are more of them than is looked at");
+                kd_inconsistent(snapshot, "threads", address, "there are too many to inspect all of them");
                 kd_index_free(&seen);
                 return true;
             }
@@ -252,7 +252,7 @@ int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id)
 {
     int found = kd_index_find(&snapshot->threads_by_id, id);
 
-    /* what was owned at a fork is owned under the id of before */
+    /* what was owned at a fork is recorded under the old id */
     return found >= 0 || id == 0 ? found : kd_index_find(&snapshot->threads_before_fork, id);
 }
 
@@ -269,7 +269,7 @@ static bool collect_process(kd_snapshot *snapshot)
         return false;
     if (snapshot->processors > INTERLOCK_MAXIMUM_PROCESSORS) {
         kd_inconsistent(snapshot, "KeNumberProcessors", kd_root(target, "KeNumberProcessors", NULL),
-                        "it is more than there can be");
+                        "it exceeds the possible maximum");
         snapshot->processors = INTERLOCK_MAXIMUM_PROCESSORS;
     }
     snapshot->process_id = process.ProcessId;
@@ -312,7 +312,7 @@ static kd_snapshot *take_once(kd_target *target, bool alone)
         kd_renew_budget(target, LAST_SHARE);
     /* Freed memory does not return: what is readable now was readable before. */
     if (!kd_is_there(target)) {
-        kd_say("the process has ended while it was looked at");
+        kd_say("the process ended during the inspection");
         kd_snapshot_free(snapshot);
         return NULL;
     }
@@ -379,8 +379,8 @@ static bool has_deadlocks(const kd_snapshot *snapshot)
 }
 
 /*
- * What one snapshot found inconsistent may have been freed and used again between two reads: the object of a wait that has
- * ended meanwhile. Damage is still there in the next snapshot.
+ * What one snapshot finds inconsistent may have been freed and reused between two reads: the object of a wait that has
+ * ended meanwhile. Real damage is still there in the next snapshot.
  */
 static void doubt_faults(const kd_snapshot *before, kd_snapshot *now)
 {

@@ -1,6 +1,6 @@
 /*
- * stopreport.c: reads the report of a bugcheck back from a log. What else is in the log is skipped, also what a logger
- * wrote before each line. Nothing of it is trusted.
+ * stopreport.c: reads the report of a bugcheck back from a log. Other lines of the log are skipped, and so are a
+ * logger's prefixes. The log is not trusted.
  */
 #include "stopreport.h"
 
@@ -31,7 +31,7 @@ static bool next_line(lines *l, char *line, size_t size)
     return true;
 }
 
-/* A hexadecimal number with 0x; moves on behind it. */
+/* Parses a hexadecimal number with 0x, and advances past it. */
 static bool take_hex(const char **at, uint64_t *value)
 {
     char *end;
@@ -146,10 +146,10 @@ const char *kd_read_report(const char *text, size_t length, kd_stop_report *repo
     while (stop == NULL && next_line(&l, line, sizeof(line)))
         stop = behind(line, STOP);
     if (stop == NULL)
-        return "there is no report of a bugcheck in it: that begins with \"*** STOP:\"";
+        return "it contains no bugcheck report, which begins with \"*** STOP:\"";
     before = (size_t)(stop - strlen(STOP) - line); /* what a logger has put before each line */
     if (!take_parameters(stop, report))
-        return "the report is cut off or damaged: behind \"*** STOP:\" there are a code and four parameters";
+        return "the report is truncated or damaged: a code and four parameters follow \"*** STOP:\"";
     if (!next_line(&l, line, sizeof(line)))
         return NULL;
     name = strlen(line) >= before ? line + before : line;

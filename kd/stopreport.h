@@ -20,7 +20,7 @@ typedef struct kd_stop_report {
     size_t frame_count;
 } kd_stop_report;
 
-/* NULL, or why there is no report to read. If there are several, the first: it is the cause. */
+/* NULL, or why there is no report. Of several reports the first one counts: it is the cause. */
 const char *kd_read_report(const char *text, size_t length, kd_stop_report *report);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct symbol {
 } symbol;
 
 typedef struct symbols {
-    kd_variables *variables; /* NULL: they have not been asked for */
+    kd_variables *variables; /* NULL: not loaded yet */
     size_t count;
     symbol list[];
 } symbols;
@@ -124,7 +124,7 @@ void kd_forget_symbols(Dwfl *dwfl)
     dwfl_getmodules(dwfl, forget, NULL, 0);
 }
 
-/* What of the variable the address is. Returns the offset that is left. */
+/* The member or element at the address. Returns the remaining offset. */
 static uint64_t name_inside(Dwfl_Module *module, const symbol *found, kd_address address, char inside[KD_SYMBOL_SIZE])
 {
     symbols *all = symbols_of(module);
@@ -225,7 +225,7 @@ static int visit_frame(Dwfl_Frame *state, void *context)
     return ++w->count < MOST_FRAMES ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-/* All threads are visited: libdwfl loses memory if a search of a core file ends before. */
+/* All threads are visited: libdwfl leaks memory if a search of a core file ends early. */
 static int visit_thread(Dwfl_Thread *thread, void *context)
 {
     walk *w = context;

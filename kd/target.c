@@ -304,7 +304,7 @@ static DIR *open_tasks(const kd_target *target)
     return tasks;
 }
 
-/* A process lives on after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
+/* A process continues after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
 static int living_thread(const kd_target *target)
 {
     DIR *tasks = open_tasks(target);
@@ -337,14 +337,14 @@ static bool may_look(kd_target *target, const char *what)
     }
     if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
-            return FAIL(target, "process %s belongs to somebody else: run this as that user, or as root", what);
+            return FAIL(target, "process %s belongs to another user: run this as that user, or as root", what);
         return FAIL(target, "process %s has no memory: it is ending, or a thread of the kernel", what);
     }
     for (size_t i = 0; i < target->region_count; i++)
         if (target->regions[i].readable && kd_read(target, target->regions[i].begin, &byte, 1))
             return true;
     return FAIL(target,
-                "the host does not let this user look into process %s: run this as root, or see "
+                "the host does not permit this user to inspect process %s: run this as root, or see "
                 "kernel.yama.ptrace_scope",
                 what);
 }
@@ -558,7 +558,7 @@ static bool open_core(kd_target *target, const char *what)
     GElf_Ehdr header;
     struct stat status;
 
-    /* Opening a FIFO must not block, nor make a terminal ours. */
+    /* Opening a FIFO must not block, nor acquire a controlling terminal. */
     target->file = open(what, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (target->file < 0 || fstat(target->file, &status) != 0)
         return FAIL(target, "%s is neither a process id nor a file that can be read: %s", what, strerror(errno));

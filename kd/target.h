@@ -37,11 +37,11 @@ struct kd_target {
     kd_named_root *roots;
     size_t root_count;
     bool quiet;
-    uint64_t work, memory; /* what is left of the budget */
-    bool spent;            /* more was asked for */
+    uint64_t work, memory; /* the remaining budget */
+    bool spent;            /* more was requested */
     kd_index host_threads; /* by the id that a thread has in its own namespace; see kd_host_thread */
     bool has_namespace;
-    bool noting;           /* what is read of the process is noted */
+    bool noting;           /* reads of the process are recorded */
     kd_address *noted;     /* pages */
     size_t noted_count;
     kd_index noted_pages;
@@ -53,7 +53,7 @@ typedef bool kd_visit_note(const GElf_Nhdr *note, const char *name, const char *
 void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context);
 
 /* memory.c */
-bool kd_map_process(kd_target *target); /* FALSE: errno says why, or is 0: it has no memory */
+bool kd_map_process(kd_target *target); /* FALSE: errno has the reason, or is 0: it has no memory */
 bool kd_map_core(kd_target *target);
 void kd_forget_memory(kd_target *target);
 FILE *kd_open_of_process(const kd_target *target, const char *name); /* below /proc/PID */

@@ -57,7 +57,7 @@ bool kd_is_safe(uint32_t c)
         {0, 0x1f},         {0x7f, 0x9f},                        /* control characters */
         {0x61c, 0x61c},    {0x200e, 0x200f}, {0x202a, 0x202e},  /* the direction of text */
         {0x2066, 0x2069},  {0x2028, 0x2029},                    /* line and paragraph separators */
-        {0xfeff, 0xfeff},  {0xfff9, 0xfffb}, {0xfffe, 0xffff},  /* marks that are not seen; no characters */
+        {0xfeff, 0xfeff},  {0xfff9, 0xfffb}, {0xfffe, 0xffff},  /* invisible marks; not characters */
         {0xe0000, 0xe007f},                                     /* tags */
     };
 

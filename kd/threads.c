@@ -292,7 +292,7 @@ static void print_wait(kd_snapshot *snapshot, const kd_thread *thread, bool all)
             left_out++;
     }
     if (left_out != 0)
-        printf("        and %zu objects that nobody owns: `interlock threads PID %u` has them\n", left_out, thread->id);
+        printf("        and %zu objects without an owner: `interlock threads PID %u` has them\n", left_out, thread->id);
     printf("    WaitRegister.State %s  WaitIrql %u  WaitBlockCount %u\n",
            kd_wait_state_name(thread->raw->WaitRegister & KI_WAIT_STATE_MASK), thread->raw->WaitIrql,
            thread->raw->WaitBlockCount);
@@ -320,7 +320,7 @@ static void print_title(kd_snapshot *snapshot, const kd_thread *thread)
     printf("THREAD %016" PRIx64 "  Cid %04x.%04x (%u)  %s  ", thread->address, snapshot->process_id, thread->id,
            thread->id, thread->name);
     if (thread->moving)
-        printf("it moves too fast to be looked at\n");
+        printf("it changes too fast to be read\n");
     else if (thread->waiting)
         printf("WAIT: (%s) %s %s%s%s\n", kd_wait_reason_name(raw->WaitReason), mode_name(raw->WaitMode),
                raw->Alertable ? "Alertable" : "Non-Alertable",
@@ -349,7 +349,7 @@ static void print_priority(const KTHREAD *raw)
            boost_of(raw));
 }
 
-/* A thread of another process: what it waits for, as far as that is known. */
+/* A thread of another process, with its known waits. */
 static void print_foreign(const kd_snapshot *snapshot, const kd_thread *thread)
 {
     char text[640];
@@ -414,7 +414,7 @@ void kd_print_thread_briefly(kd_snapshot *snapshot, const kd_thread *thread)
     print_priority(thread->raw);
 }
 
-/* The index of the requested thread. FALSE: there is none, which it has reported. */
+/* The index of the requested thread. FALSE: there is none, which was reported. */
 static bool find_one(const kd_snapshot *snapshot, const kd_options *options, int *thread)
 {
     uint64_t id;

@@ -1,6 +1,6 @@
 /*
  * top.c: `interlock top`: the terminal, refreshed. A frame is written into memory, cut to the size of the terminal, and
- * printed at once. Without a terminal frames follow each other.
+ * printed at once. Without a terminal frames are printed one after the other.
  */
 #include "history.h"
 #include "views.h"
@@ -40,7 +40,7 @@ typedef struct top {
 
 static volatile sig_atomic_t ended, resized;
 
-/* What is printed. */
+/* Output. */
 
 static int by_locks(const void *one, const void *other, void *context)
 {
@@ -475,10 +475,10 @@ static int watch(top *t)
 static const char usage_text[] =
     "usage: interlock top [--batch] [-n FRAMES] [-d SECONDS] [--json] [-v] PID|CORE\n"
     "  --batch      prints one frame after the other, as without a terminal\n"
-    "  -n FRAMES    ends after so many\n"
-    "  -d SECONDS   from one to the next (1)\n"
+    "  -n FRAMES    stops after this many frames\n"
+    "  -d SECONDS   the interval between two frames (1)\n"
     "  --json       the counters of each frame\n"
-    "  -v           also locks that nobody holds, and the threads of the library itself\n"
+    "  -v           also free locks, and the threads of the library itself\n"
     "On a terminal, q quits and h lists the keys.\n";
 
 static bool parse_seconds(const char *text, double *seconds)
@@ -489,7 +489,7 @@ static bool parse_seconds(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= 0.1 && *seconds <= 3600;
 }
 
-/* 0: go on; otherwise the status plus 1. */
+/* 0: continue; otherwise the status plus 1. */
 static int parse(top *t, int argc, char **argv)
 {
     bool wrong = false;

@@ -10,10 +10,10 @@ static const char usage[] =
     "usage: interlock trace [-o FILE] [--limit MEGABYTES] [--] COMMAND [ARGUMENTS]\n"
     "       interlock trace [-o FILE] [--limit MEGABYTES] [--seconds N] PID\n"
     "       interlock trace [-o FILE] --convert RECORDING\n"
-    "  -o FILE      where the trace goes, %p is the id of the process (interlock-%p.json)\n"
-    "  --limit N    how much is kept of each process; what is older is dropped and counted (32)\n"
+    "  -o FILE      writes the trace to FILE; %p is the process id (interlock-%p.json)\n"
+    "  --limit N    megabytes kept per process; older events are dropped and counted (32)\n"
     "  --seconds N  how long a running process is recorded; otherwise until it ends or the command is interrupted\n"
-    "  --convert    a recording that a process has left which INTERLOCK_TRACE was set for\n";
+    "  --convert    a recording left by a process that ran with INTERLOCK_TRACE\n";
 
 static const struct option known[] = {
     {"output", required_argument, NULL, 'o'},

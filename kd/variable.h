@@ -11,7 +11,8 @@ typedef struct kd_variables kd_variables;
 
 kd_variables *kd_read_variables(Dwfl_Module *module); /* at fixed addresses; empty without debugging information */
 void kd_free_variables(kd_variables *all);
-/* As [3].lock, of the variable that begins there. *offset becomes what is left of it. FALSE: nothing is known. */
+/* For example [3].lock, for the variable that begins there. *offset becomes the remaining offset. FALSE: nothing is
+   known. */
 bool kd_name_inside(const kd_variables *all, Dwfl_Module *module, kd_address begin, uint64_t *offset, char *buffer, size_t size);
 
 #endif

@@ -35,7 +35,7 @@ static int refuse(const kd_view *view, const char *why, const char *word)
     return usage(view, stderr);
 }
 
-/* 0: go on; otherwise the status plus 1. */
+/* 0: continue; otherwise the status plus 1. */
 static int parse(const kd_view *view, int argc, char **argv, kd_options *options)
 {
     for (int i = 1; i < argc; i++) {

@@ -2,7 +2,7 @@
 #ifndef INTERLOCK_KD_VIEWS_H
 #define INTERLOCK_KD_VIEWS_H
 
-/* argv[0] is the subcommand. 0: shown; 1: nothing to inspect, which it has reported; 2: wrong usage. */
+/* argv[0] is the subcommand. 0: shown; 1: nothing to inspect, which was reported; 2: wrong usage. */
 int command_ps(int argc, char **argv);
 int command_session(int argc, char **argv); /* 3: it shows a deadlock */
 int command_threads(int argc, char **argv);

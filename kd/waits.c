@@ -8,11 +8,11 @@
 typedef struct record {
     uint64_t number;     /* of the snapshot that saw it begin or end */
     double from, to;     /* seconds; to: when it was seen last */
-    bool open;           /* it goes on */
+    bool open;           /* it has not ended */
     bool deadlocked;
     uint32_t switches, tick;
     unsigned reason;
-    unsigned earlier;    /* waits that came and went before it, unseen */
+    unsigned earlier;    /* earlier waits that no snapshot saw */
     size_t objects;
     kd_kind kind;        /* of the first object */
     kd_address address;
@@ -118,7 +118,7 @@ static void name_thread(const kd_waits *waits, thread *t, const char *name)
     t->changed = waits->number;
 }
 
-/* What it waits for: the first object that is known. */
+/* The first known object of the wait. */
 static const kd_lock *object_of(const kd_snapshot *snapshot, const kd_thread *seen)
 {
     for (size_t i = 0; i < seen->block_count; i++)

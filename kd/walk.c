@@ -46,7 +46,7 @@ void kd_note_spent(kd_snapshot *snapshot)
     if (!kd_is_spent(snapshot->target))
         return;
     snapshot->incomplete = true;
-    kd_inconsistent(snapshot, "everything", 0, "there is more of it than is looked at, the rest is left out");
+    kd_inconsistent(snapshot, "everything", 0, "there is too much of it, the rest is omitted");
 }
 
 void kd_write_faults(FILE *out, const kd_snapshot *snapshot)
@@ -132,7 +132,7 @@ static bool follow_list(kd_snapshot *snapshot, kd_address head, size_t offset, f
         broken->why = "the entry does not point back to the one before it";
         if (broken->blink != before)
             return false;
-        broken->why = "it is longer than is looked at";
+        broken->why = "it is too long";
         if (!add(snapshot, f, at - offset))
             return false;
         before = at;
@@ -157,7 +157,7 @@ kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, si
 {
     bool live = kd_process_of(snapshot->target) != 0, in_order = false, still = false;
     struct timespec rest = {.tv_nsec = 1000000};
-    break_in_list broken = {.why = "it is longer than is looked at"};
+    break_in_list broken = {.why = "it is too long"};
     found f = {NULL, 0};
 
     for (int i = 0; !in_order && i < (live ? MOST_READS : 1) && !kd_is_spent(snapshot->target); i++) {
@@ -172,7 +172,7 @@ kd_address *kd_list(kd_snapshot *snapshot, const char *what, kd_address head, si
         }
     }
     if (kd_is_spent(snapshot->target))
-        broken.why = "it is longer than is looked at";
+        broken.why = "it is too long";
     else if (!in_order && !still)
         broken.why = KD_CHANGED;
     if (!in_order)
@@ -195,11 +195,11 @@ kd_address *kd_chain(kd_snapshot *snapshot, const char *what, kd_address first, 
         kd_address following;
 
         if (!kd_index_add(&seen, at, 0))
-            why = "it runs into itself";
+            why = "it is circular";
         else if (at % sizeof(void *) != 0 || !kd_read(snapshot->target, at + next, &following, sizeof(following)))
-            why = kd_is_spent(snapshot->target) ? "it is longer than is looked at" : "there is no entry";
+            why = kd_is_spent(snapshot->target) ? "it is too long" : "there is no entry";
         else if (!add(snapshot, &f, at) || !kd_spend_memory(snapshot->target, KD_INDEX_COST))
-            why = "it is longer than is looked at";
+            why = "it is too long";
         else
             at = following;
     }

@@ -236,10 +236,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)upload_size;
     if (!is_own_host(server, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)) ||
         !has_token(server, url))
-        return refuse(connection, MHD_HTTP_FORBIDDEN, "The address that interlock view has printed leads in.\n");
+        return refuse(connection, MHD_HTTP_FORBIDDEN, "Use the address that interlock view has printed.\n");
     is_no_stranger(server, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing can be changed here.\n");
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "This server is read-only.\n");
     if (*state == NULL) { /* the first call; a connection that is answered in it is closed */
         *state = server;
         return MHD_YES;

@@ -38,7 +38,7 @@ typedef web_answer web_handler(void *context, const web_request *request);
 
 typedef struct web_server web_server;
 
-web_server *web_start(uint16_t port, web_handler *handler, void *context); /* NULL: errno says why */
+web_server *web_start(uint16_t port, web_handler *handler, void *context); /* NULL: errno has the reason */
 const char *web_address(const web_server *server);
 void web_run(web_server *server, int milliseconds);
 void web_stop(web_server *server);

@@ -31,7 +31,7 @@ static const kd_view *const views[] = {
 
 #define VIEWS (sizeof(views) / sizeof(views[0]))
 
-/* What a view has last shown. */
+/* The last output of a view. */
 typedef struct picture {
     char *text;
     size_t size;
@@ -276,7 +276,7 @@ static web_answer handle(void *context, const web_request *request)
 static const char usage_text[] =
     "usage: interlock view [--port PORT] [--interval SECONDS] [--open] PID|CORE\n"
     "  --port PORT          where to listen on 127.0.0.1; any free one otherwise\n"
-    "  --interval SECONDS   between two samples while nobody looks (1)\n"
+    "  --interval SECONDS   between two samples while no page is open (1)\n"
     "  --open               shows the page in the browser (xdg-open): other users of this machine may then see\n"
     "                       the address, and with it the token\n"
     "Prints the address of a page that shows the process, live, and serves it until it is interrupted.\n";
@@ -296,7 +296,7 @@ static bool parse_seconds(const char *text, double *seconds)
     return end != text && *end == '\0' && *seconds >= SHORTEST_TICK && *seconds <= 3600;
 }
 
-/* 0: go on; otherwise the status plus 1. */
+/* 0: continue; otherwise the status plus 1. */
 static int parse(arguments *given, int argc, char **argv)
 {
     bool wrong = false;

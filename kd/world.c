@@ -69,7 +69,7 @@ static void add_paths(char ***paths, size_t *count, const char *folder)
         closedir(files);
 }
 
-/* Those of other users, for one who may read them. */
+/* Those of other users, if they are readable. */
 static void add_users(char ***paths, size_t *count, const char *own)
 {
     DIR *users = opendir("/run/user");
@@ -152,7 +152,7 @@ static size_t read_bytes(int file, uint8_t *bytes, size_t size)
     size_t done = 0;
     ssize_t part;
 
-    kd_guard_begin(READ_SECONDS, "the file of a world is kept from being read");
+    kd_guard_begin(READ_SECONDS, "reading the file of a world is blocked");
     while (done < size && (part = pread(file, bytes + done, size - done, (off_t)done)) > 0)
         done += (size_t)part;
     kd_guard_end();
@@ -196,12 +196,12 @@ kd_world *kd_world_read(const char *path, bool quiet)
         why = strerror(errno);
     } else if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(WO_WORLD) ||
                (uint64_t)status.st_size > WO_MAXIMUM_SIZE) {
-        why = "it is no world of shared objects";
+        why = "it is not a world of shared objects";
     } else {
         size_t size = (size_t)status.st_size;
         uint8_t *bytes = read_file(file, &size);
         world = bytes != NULL ? kd_world_parse(bytes, size, path) : NULL;
-        why = world == NULL ? "it is no world of shared objects, or one of another version" : NULL;
+        why = world == NULL ? "it is not a world of shared objects, or one of another version" : NULL;
     }
     if (world != NULL) {
         world->file = (HAL_FILE_ID){status.st_dev, status.st_ino};
@@ -307,7 +307,7 @@ static char *read_path(reader *r, uint32_t name)
     return strdup(kd_clean(clean, sizeof(clean), raw, (size_t)(to - raw)));
 }
 
-/* What the host says of it; the whole of the process is not looked at. */
+/* The host's information about it; the process itself is not inspected. */
 static void ask_host(kd_world_process *process)
 {
     char path[64], text[512];
@@ -426,7 +426,7 @@ static uint64_t id_key(uint32_t process, uint32_t thread)
     return (uint64_t)process << 32 | thread;
 }
 
-/* A wait for an object that is not there was read while it changed: it says nothing. */
+/* A wait for a missing object was read while it changed: it is ignored. */
 static void connect_thread(reader *r, int index)
 {
     kd_world *w = r->world;

@@ -1,7 +1,7 @@
 /*
  * world.h: a world of shared objects (src/wo), read from its file or from the memory of a process that maps it. It is
  * copied first and never locked: what a process was changing meanwhile may be inconsistent, and any process may have
- * written rubbish. So every index is checked, and every record is visited once.
+ * corrupted it. So every index is checked, and every record is visited once.
  */
 #ifndef INTERLOCK_KD_WORLD_H
 #define INTERLOCK_KD_WORLD_H
@@ -11,10 +11,10 @@
 typedef struct kd_world_process {
     uint32_t index;
     uint32_t id;
-    uint64_t key;         /* see hal.h: no other process has had it */
+    uint64_t key;         /* see hal.h: unique */
     char name[64];
     unsigned flags;       /* WO_EXITING, WO_FORKED, WO_STARTED */
-    bool dead;            /* the host does not know it, or not any more */
+    bool dead;            /* the host does not know it (any more) */
     bool looked_into;
     size_t objects, handles;
 } kd_world_process;
@@ -68,7 +68,7 @@ typedef struct kd_world {
     kd_index threads_by_id; /* of the process, and of the thread */
 } kd_world;
 
-kd_world *kd_world_read(const char *path, bool quiet); /* NULL: no world; unless quiet, it has said why */
+kd_world *kd_world_read(const char *path, bool quiet); /* NULL: no world; unless quiet, it has reported why */
 uint8_t *kd_world_allocate(size_t size); /* zeroed, aligned as a world is; does not fail */
 kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path); /* frees bytes; NULL: no world */
 /* Where a process has it mapped. NULL: it cannot be read. */

@@ -4,7 +4,7 @@
 usage: scripts/prefix.py header|map PREFIX INTERLOCK.MAP OUTPUT
 
 The header renames for the linker only (#pragma redefine_extname), so sources, structures and other libraries' headers keep
-their names. Only what public headers define inline is renamed by macros: compilers do not apply the pragma to a definition.
+their names. Macros rename only what public headers define inline: compilers do not apply the pragma to a definition.
 Names that begin with Interlock and a capital are the library's own and stay: they cannot clash."""
 
 import re

@@ -1,4 +1,4 @@
-"""The table of proof: which primitives there are, what was explored of each, and docs/proof.md from docs/proof.json."""
+"""The primitives, how far each was explored, and docs/proof.md from docs/proof.json."""
 
 import fnmatch
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 MODELS = {"sc": "sc", "tso": "tso", "c11": "RC11"}
 SHAPES = ("2x3", "3x2", "4x1", "4x2", "upset")
-PREEMPTIONS = 3  # what four threads must reach
+PREEMPTIONS = 3  # the bound that four threads must reach
 
 # title: sections of docs/api.md (header, title), rows of the grid (lab/grid), other scenarios
 PRIMITIVES = {
@@ -131,7 +131,7 @@ def is_whole(row):
 
 
 def reach(row):
-    """How far the search came, to compare two of the same scenario."""
+    """How far the search got, to compare two of the same scenario."""
     return 1000 if is_whole(row) else row["preemptions"]
 
 
@@ -162,17 +162,17 @@ def render(data):
     whole = sum(map(is_whole, rows))
     bounded = sum(row["search"] == "bounded" for row in rows)
     out = [
-        "# The table of proof", "",
+        "# What was explored", "",
         "<!-- Made by scripts/proof from proof.json: do not edit. -->", "",
-        "What the explorer ([lab.md](lab.md)) has run of each primitive of [api.md](api.md). `make proof` makes this page, and",
-        "checks the models of [proof/README.md](../proof/README.md). Nothing failed in any run; a failure is never written here.", "",
+        "How far the explorer ([lab.md](lab.md)) has run each primitive of [api.md](api.md). `make proof` generates this page, and",
+        "checks the models of [proof/README.md](../proof/README.md). No run failed; `make proof` does not write failures here.", "",
         "- **model**: sc, sequential consistency; RC11, all that the memory orders permit except load buffering.",
         "- **every schedule** (strategy `dpor`): each one that can make a difference, with a check for races in each.",
         "- **every state** (strategy `states`, sc only): each reachable state; assertions, bugchecks, deadlocks and lost wakeups are",
-        "  complete, races are sought in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
+        "  complete, races are checked in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
         "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
-        "- **a part**: random schedules only. Each limit of a search is named with it.", "",
-        f"{len(rows)} runs: {whole} complete, {bounded} up to some preemptions, {len(rows) - whole - bounded} in part;"
+        "- **a part**: random schedules only. Each limit that cut a search off is named.", "",
+        f"{len(rows)} runs: {whole} complete, {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
         f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
         f" time. {data['machine']}.", "",
         "## The grid", "",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the reference from the comments of the public headers: docs/api.md, and the manual pages of section 3.
+"""Generates the reference from the comments of the public headers: docs/api.md, and the manual pages of section 3.
 
 usage: reference.py                          writes docs/api.md
        reference.py --man VERSION OUTPUT     writes the pages; a relative OUTPUT is below the prefix that Meson installs to
@@ -28,7 +28,7 @@ DOORS = {"ke": "ntddk.h", "ex": "ntddk.h", "dbg": "ntddk.h", "ob": "ntddk.h", "p
 HEAD = """\
 # Functions
 
-Every function and exported variable of the public headers, lowest layer first. `make reference` makes this page from the
+Every function and exported variable of the public headers, lowest layer first. `make reference` generates this page from the
 comments in [include/interlock](../include/interlock); edit those.
 
 - Drivers include `<ntddk.h>` (or `<wdm.h>`, `<ntifs.h>`), Win32 programs `<windows.h>`, users of the system services
@@ -107,7 +107,7 @@ def macros(text):
 
 
 def expanded(statement, known):
-    """What a call of such a macro declares; other statements as they are."""
+    """The declaration that a call of such a macro makes; other statements unchanged."""
     match = re.fullmatch(r"(INTERLOCK_\w+)\((.*)\)", statement)
     if not match or match.group(1) not in known:
         return statement
@@ -130,7 +130,7 @@ def declared(statement):
 
 
 def statement_at(lines, start):
-    """(text of the declaration, number of the line behind it); a body in braces is left out."""
+    """(text of the declaration, number of the line after it), without a body in braces."""
     end, text = start, []
     while True:
         line = re.sub(r"/\*.*?\*/", "", lines[end]).rstrip()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes tools/port/sdk-names.txt: the functions of the Windows SDK and of the WDK by area, and the SDK's headers.
+"""Writes tools/port/sdk-names.txt: the functions of the Windows SDK and of the WDK by area, and the SDK's headers.
 
 usage: sdk-names.py [FOLDER]    the headers of mingw-w64 (/usr/share/mingw-w64/include: Debian's mingw-w64-common)
 
-It needs universal-ctags. A header belongs to one area; functions of headers with several areas go by their names.
-`interlock port` calls a function missing if its area is in SCOPE and Interlock has not got it; otherwise out of scope."""
+It needs universal-ctags. A header belongs to one area; functions of headers with several areas are assigned by name.
+`interlock port` calls a function missing if its area is in SCOPE and Interlock lacks it; otherwise out of scope."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tools" / "port" / "sdk-names.txt"
 SCOPE = ["threads", "time", "memory", "errors", "modules", "characters", "system", "C library", "compiler", "native", "kernel"]
-# {area: headers}, in which all that is not listed below is of that area.
+# {area: headers}; everything in them that is not listed below belongs to that area.
 HEADERS = {
     "threads": "synchapi interlockedapi processthreadsapi threadpoolapiset threadpoollegacyapiset fibersapi handleapi "
                "realtimeapiset processtopologyapi wct avrt ioapiset namespaceapi",
@@ -50,7 +50,7 @@ HEADERS = {
     "debugging": "dbghelp imagehlp minidumpapiset evntrace evntprov evntcons pdh perflib werapi",
     "other": "winver winnls wow64apiset appmodel msi cluster esent",
 }
-# What the headers of mingw-w64 have not got yet, or in another form.
+# Missing in the headers of mingw-w64, or in another form.
 NEWER = {
     "threads": "SetThreadDescription GetThreadDescription InterlockedCompareExchange128 QueueUserAPC2 SetThreadSelectedCpuSets",
     "memory": "VirtualAlloc2 VirtualFreeEx VirtualAllocExNuma",
@@ -117,7 +117,7 @@ def area_of(name, header, area):
 
 
 def host_names():
-    """What the host's C library declares too is no name of Windows."""
+    """Names that the host's C library also declares are not names of Windows."""
     text = "".join(f"#include <{name}.h>\n" for name in (
         "stdio stdlib string wchar time math ctype unistd fcntl signal search malloc locale pthread sys/stat sys/time "
         "sys/timeb utime setjmp strings sys/mman float libgen wctype complex").split())

@@ -1,4 +1,4 @@
-"""What a run of Meson's tests has left in its log, by test case."""
+"""The log of a run of Meson's tests, by test case."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def count_cases(entry):
     skipped = sum(1 for _, rest in lines if re.search(r"# *skip", rest, re.I))
     passed = sum(1 for kind, rest in lines
                  if kind == "ok" and not re.search(r"# *skip", rest, re.I))
-    # A case that the plan promised and that never came was lost in a crash.
+    # A planned case without a result was lost in a crash.
     failed = max(int(plan.group(1)), len(lines)) - passed - skipped
     if failed == 0 and not good and not (skipped and entry["returncode"] == 0):
         failed = 1
@@ -47,7 +47,7 @@ class Excuses:
         self.used = set()
 
     def excuse(self, entry, counts):
-        """The counts of a program without the failures that are excused."""
+        """The counts of a program without excused failures."""
         passed, failed, skipped = counts
         program = entry["name"].split(" / ")[-1]
         names = {(program, name) for name in re.findall(r"^not ok \d+ - (\w+)", entry.get("stdout", ""), re.M)}
@@ -77,7 +77,7 @@ class Results:
                 show_failure(self.configuration, self.directory, entry)
 
     def costs(self):
-        """Seconds of each suite, and the slowest programs: lines for a person."""
+        """Seconds of each suite, and the slowest programs, as text."""
         suites, slowest = {}, sorted(self.entries, key=lambda entry: -entry["duration"])[:5]
         for entry in self.entries:
             suite = entry["name"].split(" / ")[0].split(":")[-1]

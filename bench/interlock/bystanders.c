@@ -1,4 +1,4 @@
-/* Operations beside threads that wait and that they cannot wake: what they cost must not depend on how many there are. */
+/* Operations while many threads wait that they cannot wake: the cost must not depend on the number of waiters. */
 #include "../bench.h"
 
 #include <interlock/nt.h>
@@ -46,7 +46,7 @@ static void wait_at_place(void *argument)
         RtlWaitOnAddress(argument, &nothing, sizeof(nothing), NULL);
 }
 
-/* Returns when they are asleep, as far as one can tell from here. */
+/* Returns when they appear to be asleep. */
 static void gather(unsigned count, void (*function)(void *), void *arguments, size_t size)
 {
     arrived = 0;

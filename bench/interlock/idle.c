@@ -1,4 +1,4 @@
-/* Waits of every kind that nobody ends, a periodic timer, an open completion port. */
+/* Waits of every kind that never end, a periodic timer, an open completion port. */
 #include "../idle.h"
 
 #include <interlock/ex.h>
@@ -164,7 +164,7 @@ idle_counts idle_interlock(void)
     return counts;
 }
 
-/* Per expiration: the host has to wake somebody for each. */
+/* Per expiration: the host has to wake a thread for each. */
 static double wakeups(const bench_row *row)
 {
     idle_counts counts = idle_interlock();

@@ -1,4 +1,4 @@
-/* What objects, handles and waiters take of the heap. */
+/* Heap use of objects, handles and waiters. */
 #include "../bench.h"
 
 #include <interlock/nt.h>

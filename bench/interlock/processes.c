@@ -1,4 +1,4 @@
-/* Named objects, and what two processes do with them. Beside each, the same object without a name. */
+/* Named objects, also between two processes, each compared with the same object without a name. */
 #include "../processes.h"
 
 #include <interlock/nt.h>

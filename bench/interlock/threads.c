@@ -1,4 +1,4 @@
-/* The thread pool, new threads, what they take of the heap. */
+/* The thread pool, new threads, and their heap use. */
 #include "../bench.h"
 
 #include <interlock/nt.h>
@@ -14,7 +14,7 @@ static PTP_WAIT waits[WAITS];
 static HANDLE events[WAITS];
 static unsigned long done;
 static KEVENT gate;
-static uintptr_t addresses[MOST_SEEN]; /* of the threads that were here last */
+static uintptr_t addresses[MOST_SEEN]; /* of the last threads */
 static unsigned seen;
 
 static VOID count_work(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK posted)
@@ -100,7 +100,7 @@ static void open_gate(void)
 
 BENCH_LOOP(run_thread, bench_thread_join(bench_thread_start(use_in_thread, NULL)))
 
-/* Threads live one beside the other, the first ones in memory of the library: how far apart are they? */
+/* The distance between adjacent threads; the first ones are in static memory of the library. */
 static double size_of_thread(void)
 {
     uintptr_t least = UINTPTR_MAX;

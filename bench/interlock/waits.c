@@ -34,7 +34,7 @@ BENCH_LOOP(run_nt_semaphore, NtReleaseSemaphore(semaphore_handle, 1, NULL);
 BENCH_LOOP(run_wake_address, RtlWakeAddressSingle(&word))
 BENCH_LOOP(run_alert, NtAlertThreadByThreadId(PsGetCurrentThreadId()); NtWaitForAlertByThreadId(NULL, NULL))
 
-/* The object after the last of the unsignaled ones is a signaled one. */
+/* The unsignaled objects are followed by a signaled one. */
 BENCH_LOOP(run_any, KeWaitForMultipleObjects(row->number, any_objects + MANY + 1 - row->number, WaitAny, Executive,
                                              KernelMode, FALSE, NULL, blocks))
 BENCH_LOOP(run_nt_any,
@@ -100,8 +100,7 @@ static void pair_await(unsigned side)
         KeWaitForHighEventPair(&pair, KernelMode, FALSE, NULL);
 }
 
-/* Who waits says where it can be found. Until then there is nobody, or the thread of an earlier sample, which has
- * ended. */
+/* The waiter publishes its id. Until then the id is missing, or belongs to the ended thread of an earlier sample. */
 static void alert_signal(unsigned side)
 {
     HANDLE thread;

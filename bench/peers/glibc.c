@@ -50,7 +50,7 @@ BENCH_CONDITION(condition, pthread_mutex_t lock;
                 pthread_cond_t variable, pthread_mutex_lock(&letter->lock), pthread_mutex_unlock(&letter->lock),
                 pthread_cond_wait(&letter->variable, &letter->lock), pthread_cond_signal(&letter->variable))
 
-/* A list under a mutex, and a condition variable that tells of it: what one writes without a library. */
+/* A list under a mutex with a condition variable: the usual code without a library. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t variable;

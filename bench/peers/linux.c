@@ -1,4 +1,4 @@
-/* What one builds on the system calls of Linux. */
+/* Primitives built directly on Linux system calls. */
 #include "../bench.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define SPINS 500
 #define MANY  64
 
-/* Three states, as in the literature: 0 unsignaled, 1 signaled, 2 somebody sleeps. */
+/* Three states, as in the literature: 0 unsignaled, 1 signaled, 2 a thread sleeps. */
 typedef struct futex_event {
     uint32_t word __attribute__((aligned(128)));
 } futex_event;
@@ -163,7 +163,7 @@ static void poll_await_set(set *in)
         bench_fail("poll");
 }
 
-/* Looks at all words first, as a program would; then sleeps on all of them. */
+/* Checks all words first, as a program would; then sleeps on all of them. */
 static int waitv_try(set *in)
 {
     for (unsigned i = 0; i < in->count; i++) {

@@ -28,7 +28,7 @@ BENCH_CONDITION(condition, nsync_mu lock;
 BENCH_LOOP(run_condition, condition_signal(0); condition_await(0))
 BENCH_TAIL_WORK(tail_mu, nsync_mu_lock(&mu), nsync_mu_unlock(&mu))
 
-/* Whatever a thread needs to wait, it has after a wait that ended at once. */
+/* After a wait that ended at once, a thread has all of its memory for waiting. */
 static void use(void)
 {
     nsync_mu_lock(&gate.lock);

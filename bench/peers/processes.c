@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A word: 0 not signaled, 1 signaled, 2 somebody sleeps. */
+/* A word: 0 not signaled, 1 signaled, 2 a thread sleeps. */
 typedef struct shared_word {
     uint32_t word;
 } __attribute__((aligned(128))) shared_word;

@@ -1,4 +1,4 @@
-/* The same by the C library and the system calls of Linux. */
+/* The same with the C library and Linux system calls. */
 #include "../idle.h"
 #include "../tail.h"
 
@@ -126,7 +126,7 @@ static void await_poll(void)
     poll(NULL, 0, 1);
 }
 
-/* The same idleness: threads that wait, and one that a timer wakes. */
+/* The same idle process: waiting threads, and one that a timer wakes. */
 static sem_t idle_gate;
 static unsigned ticks;
 static int ticker_stops;

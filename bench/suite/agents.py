@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-REGIME_GAP = 1.5  # between two round trips of a cache line: the processors are no longer where they were
+REGIME_GAP = 1.5  # between two cache-line round trips: the host has moved the processors
 
 
 class AgentDied(Exception):
@@ -52,7 +52,7 @@ class Agent:
         return result
 
     def is_disturbed(self, sample):
-        """Somebody else had the processor before or after it or kept the other one from answering, or the host moved
+        """Another program had the processor before or after it or delayed the other processor, or the host moved
         the processors meanwhile."""
         line = sample.get("line", [1, 1])
         return (max(sample["calibration"]) > 1.1 * self.best_calibration
@@ -68,7 +68,7 @@ class Agent:
 
 
 def other_build(agent, path):
-    """An agent with another libinterlock: that of a build directory, or ours with a library in the place of its own."""
+    """An agent with another libinterlock: that of a build directory, or ours with a replaced library."""
     theirs = os.path.join(path, "bench", "bench-agent")
     if os.path.isfile(theirs):
         return Agent([theirs], label="other")

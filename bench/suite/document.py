@@ -1,7 +1,7 @@
 """Puts the numbers of the runs into docs/performance.md: each table between its two markers, and the plots.
 
 docs/performance has the data: a record for each kind of processor, the instruction counts, the cache lines that the
-simulated machine counted (lab/scale), and why.json, a sentence for each row in which a peer may be ahead."""
+simulated machine counted (lab/scale), and why.json, the reason for each row in which a peer may be ahead."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import statistics
 from . import plots, results, scale
 
 BEGIN, END = "<!-- bench: {} -->", "<!-- end -->"
-BEHIND = 1.05  # so many times better is a peer that is listed
+BEHIND = 1.05  # a peer that is this many times better is listed
 FAIR = 0.4  # a contended lock that is less fair does not count for Interlock
 PEERS = ("glibc", "linux", "std", "nsync", "absl", "ck", "urcu", "tbb", "uv", "glib", "event", "wine")
 
@@ -39,7 +39,7 @@ def file_of(record):
 
 
 def best_of(row, side, fairness):
-    """The best contender of a side, of those that are so fair; None if there is none."""
+    """The best contender of a side with at least this fairness; None if there is none."""
     found = [r for r in row["results"] if r["side"] == side and r.get("fairness", 1) >= fairness]
     choose = max if results.higher_is_better(row) else min
     return choose(found, key=lambda r: r["median"]) if found else None
@@ -130,7 +130,7 @@ def rows_table(records, families):
 # Where a peer is better
 
 def behind(row):
-    """How many times better the best peer is than the best of Interlock that is fair; 0: there is nothing to compare."""
+    """How many times better the best peer is than Interlock's best fair contender; 0: nothing to compare."""
     if not is_compared(row):
         return 0
     mine, peer = best_of(row, "interlock", wanted_fairness(row)), best_of(row, "peer", 0)
@@ -142,7 +142,7 @@ def behind(row):
 
 
 def explain(records, reasons):
-    """Gives each row that is behind its sentence. Returns what is missing."""
+    """Adds the reason to each row that is behind. Returns the rows without one."""
     missing = []
     for record in records:
         for row in record["rows"]:
@@ -156,7 +156,7 @@ def explain(records, reasons):
 
 
 def losses(records):
-    """Every row in which a peer is better than all of Interlock, by how much, and why."""
+    """Every row in which a peer is better than all of Interlock's contenders, by how much, and why."""
     lines = []
     for row, of in all_rows(records):
         for i, each in of.items():
@@ -171,7 +171,7 @@ def losses(records):
 
 
 def missed(records):
-    """Every contender of Interlock that has a target and does not reach it, the best peer beside it."""
+    """Every contender of Interlock that misses its target, with the best peer."""
     lines = [[titled(each), kind_of(records[i]), named(result), results.aim(each, result),
               named(best_of(each, "peer", 0))]
              for _, of in all_rows(records) for i, each in of.items() for result in each["results"]
@@ -182,7 +182,7 @@ def missed(records):
 
 
 def front(row):
-    """As on the front page, a clause."""
+    """A clause for the README."""
     mine, peer = best_of(row, "interlock", 0), best_of(row, "peer", 0)
     does = "reaches" if results.higher_is_better(row) else "takes"
     return (f"{mine['contender']} {does} {results.number(mine['median'])} {row['unit']}, the best peer, "
@@ -190,7 +190,7 @@ def front(row):
 
 
 def numbers(records):
-    """For the front door: an uncontended lock, a hand-over, and where Interlock is furthest behind, by processor."""
+    """For the README: an uncontended lock, a handoff, and where Interlock is furthest behind, by processor."""
     lines = []
     for record in records:
         by_name = {row["name"]: row for row in record["rows"]}
@@ -227,7 +227,7 @@ def conditions(records):
 
 
 def instructions(counts):
-    """A line for each row: what a floor, a peer, a contender of Interlock takes."""
+    """A line for each row: the cost of a floor, a peer, a contender of Interlock."""
     if not counts:
         return "Not counted; `scripts/instructions` does it."
     lines = []
@@ -242,7 +242,7 @@ def instructions(counts):
 # Files
 
 def fill(text, sections):
-    """Replaces what is between the markers of each section; a marker without a section is an error."""
+    """Replaces the text between the markers of each section; a marker without a section is an error."""
     def replace(match):
         name = match.group(1)
         kind, _, argument = name.partition(" ")
@@ -257,7 +257,7 @@ def read(path, default):
 
 
 class Data:
-    """What is in docs/performance."""
+    """The contents of docs/performance."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -280,7 +280,7 @@ class Data:
         }
 
     def pages(self, documents):
-        """[(path, its text as it should be), ...]"""
+        """[(path, its expected text), ...]"""
         return [(path, fill(path.read_text(), self.sections())) for path in documents]
 
     def save(self):
@@ -295,13 +295,13 @@ class Data:
 
 
 def put(record, directory):
-    """Puts a run into the data: it takes the place of the last one on this kind of processor."""
+    """Adds a run to the data; it replaces the last one on this kind of processor."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / file_of(record)).write_text(json.dumps(record, separators=(",", ":")) + "\n")
 
 
 def write(data, documents, images):
-    """Returns the names of what has been drawn."""
+    """Returns the names of the plots."""
     for path, text in data.pages(documents):
         if text != path.read_text():
             path.write_text(text)

@@ -1,4 +1,4 @@
-"""What the numbers depend on: the machine, and who else was using it."""
+"""What the numbers depend on: the machine, and its load by other programs."""
 
 import os
 import platform
@@ -45,7 +45,7 @@ def _used_by(process):
 
 
 class Load:
-    """Seconds of the processors that were stolen by the host or went to programs that are not part of the run."""
+    """Processor seconds that the host stole or that other programs used."""
 
     def __init__(self, agents):
         self.processes = [os.getpid(), *(agent.process.pid for agent in agents)]

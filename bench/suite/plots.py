@@ -38,7 +38,7 @@ def shown(row):
 
 
 def bars(path, rows, limit):
-    """One panel of horizontal bars for each row, dearer ones last; beyond the limit a bar is cut and says its number."""
+    """One panel of horizontal bars for each row, most expensive last; a bar beyond the limit is cut and labelled."""
     panels, height, offset = [], 0, 0
     for row in rows:
         height += 22 * len(shown(row)) + 70
@@ -170,7 +170,7 @@ def median_of(result):
 
 
 def plots(rows):
-    """[(name, function that draws it to a path), ...] for what has been measured."""
+    """[(name, function that draws it to a path), ...] for the measured rows."""
     by_name = {row["name"]: row for row in rows}
     by_family = {}
     for row in rows:

@@ -1,11 +1,11 @@
-"""Statistics over samples, and the tables made of them."""
+"""Statistics over samples, and their tables."""
 
 import statistics
 
 from .agents import REGIME_GAP
 
 HIGHER_IS_BETTER = ("M/s",)
-COUNTED = ("bytes", "wakeups")  # no clock has a part in it
+COUNTED = ("bytes", "wakeups")  # independent of any clock
 PERCENTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -17,7 +17,7 @@ def regimes(samples):
 
 
 def regime_of(sample, bounds):
-    """The number of its regime; None if it changed meanwhile or nobody knows."""
+    """The number of its regime; None if it changed meanwhile or is unknown."""
     if 0 in sample["line"]:
         return None
     found = {next(i for i, bound in enumerate(bounds) if probe <= bound) for probe in sample["line"]}
@@ -98,7 +98,7 @@ def best(row, side):
 
 
 def floor_of(row):
-    """The dearest floor: the others leave out something that a contender must do."""
+    """The most expensive floor: the others omit something that a contender must do."""
     medians = [r["median"] for r in row["results"] if r["side"] == "floor"]
     return max(medians) if medians else None
 
@@ -114,7 +114,7 @@ def target_of(row, result):
 
 
 def aim(row, result):
-    """The target as it stands in a table; nothing where there is none."""
+    """The target as shown in a table; empty if there is none."""
     target = target_of(row, result)
     if not target:
         return ""
@@ -223,7 +223,7 @@ def is_bad(sample):
 
 
 def print_comparison(rows):
-    """This build to the other, by pairs of samples that were taken one after the other."""
+    """This build relative to the other, by pairs of adjacent samples."""
     print("\nthis build / the other (median of the ratios of neighbouring samples; their range)")
     for row in rows:
         for result in row["results"]:

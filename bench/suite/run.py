@@ -1,4 +1,4 @@
-"""Takes the samples: row by row, all contenders in turn, again and again."""
+"""Takes the samples: row by row, all contenders in turn, repeatedly."""
 
 import random
 import re
@@ -58,7 +58,7 @@ def new_row(name, measurements):
 
 
 def duration(measurement, options):
-    """Milliseconds of a sample. Fairness needs time: each thread has to get its turns of the processor."""
+    """Milliseconds of a sample. Fairness needs time: each thread has to get its turns."""
     if options.smoke:
         return 0
     if options.milliseconds:
@@ -75,7 +75,7 @@ def duration(measurement, options):
 
 
 def tries(options):
-    """A disturbed sample is taken again, in the short mode as long as there is time."""
+    """A disturbed sample is repeated, in the short mode while there is time."""
     if options.smoke or time.monotonic() > options.patience:
         return 1
     return TRIES
@@ -101,7 +101,7 @@ def repeats_of(measurements, options):
 
 
 def order(count, repeat, options):
-    """What runs before leaves its traces in the host, so each time it is another one; but two builds stay neighbours."""
+    """Each run leaves traces in the host, so the order changes each time; but two builds stay adjacent."""
     if options.against:
         return [(repeat + index) % count for index in range(count)]
     return random.Random(repeat).sample(range(count), count)

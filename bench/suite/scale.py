@@ -1,4 +1,4 @@
-"""Cache lines per operation on simulated processors: tables and plot of what lab/scale has counted."""
+"""Cache lines per operation on simulated processors: tables and plot of lab/scale's counts."""
 
 import shutil
 
@@ -10,7 +10,7 @@ REFERENCE = " (reference)"
 NODES = (1, 2, 4, 8)
 NODE_PROCESSORS = 64
 MEASURES = {"lines": "transfers", "cycles": "cycles", "crossings": "crossings"}
-LOWEST = 0.1  # stands for nothing on a logarithmic scale
+LOWEST = 0.1  # stands for zero on a logarithmic scale
 
 
 def shown(value):
@@ -41,7 +41,7 @@ def by_processors(cells, group, measure, table):
 
 
 def by_nodes(cells, table):
-    """Lines that cross and cycles, by the number of nodes."""
+    """Lines that cross nodes, and cycles, by the number of nodes."""
     several = locks([c for c in cells if c["nodes"] > 1])
     headings = [f"{NODE_PROCESSORS} processors"]
     headings += [f"lines between nodes, {nodes} nodes" for nodes in NODES if nodes > 1]

@@ -1,4 +1,4 @@
-"""Tests of what becomes of samples: percentiles, which contender counts, which rows are behind, names of processors."""
+"""Tests of the evaluation of samples: percentiles, which contender counts, which rows are behind, names of processors."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-/* The Win32 functions, as Wine has them. */
+/* The Win32 functions of Wine. */
 #include "../bench.h"
 
 #include <windows.h>

@@ -1,6 +1,7 @@
 /*
- * echotest.c: the test of echo.c. It plays the I/O manager: it loads the driver by its DriverEntry, sends requests, cancels them, and
- * unloads the driver. The rules of the I/O manager are checked on the way: a violation is a bugcheck.
+ * echotest.c: the test of echo.c. It takes the part of the I/O manager: it loads the driver by its DriverEntry, sends
+ * requests, cancels them, and unloads the driver. The rules of the I/O manager are checked on the way: a violation is a
+ * bugcheck.
  */
 #include <interlock/iotest.h>
 #include <ntddk.h>

@@ -18,7 +18,7 @@ typedef struct _DEVICE {
     KEVENT Idle;
     LONG Register; /* the hardware register: bytes that have arrived; this and the next three under its lock */
     LONG Queued;   /* bytes that the service routine has seen */
-    LONG Received; /* bytes that the DPC has handed on */
+    LONG Received; /* bytes that the DPC has passed on */
     KIRQL ServiceLevel;
     LONG DpcLevel; /* the DPC may run on two processors at a time */
 } DEVICE, *PDEVICE;

@@ -25,8 +25,8 @@ BOOLEAN DeviceSubmit(PDEVICE Device)
     return Started;
 }
 
-/* The bug: the same locks, in the other order. A thread that stops the device and one that submits a request deadlock if
-   they meet, which they hardly ever do. The verifier does not need them to meet, nor even two threads. */
+/* The bug: the same locks, in the other order. A thread that stops the device and one that submits a request deadlock
+   if they run at the same time, which is rare. The verifier does not need that, nor even two threads. */
 LONG DeviceStop(PDEVICE Device)
 {
     ExAcquireFastMutex(&Device->QueueLock);

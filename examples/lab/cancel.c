@@ -1,6 +1,7 @@
 /*
- * A driver that keeps a read until data arrives, with the two races that almost every first version of such a driver has, and their
- * repair. The test plays the I/O manager: it sends the read, and cancels it while the driver is busy with it.
+ * A driver that keeps a read until data arrives, with the two races that almost every first version of such a driver
+ * has, and their fixes. The test takes the part of the I/O manager: it sends the read, and cancels it while the driver
+ * is busy with it.
  *
  *     interlock lab examples/lab/cancel.c
  */
@@ -25,7 +26,8 @@ static VOID EchoCancel(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     Complete(Irp, STATUS_CANCELLED);
 }
 
-/* The first bug: a read that was cancelled before the routine is set. Nobody calls the routine, and the program waits for ever. */
+/* The first bug: a read that was cancelled before the routine is set. The routine is never called, and the program
+   waits forever. */
 static NTSTATUS EchoReadLost(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 {
     UNREFERENCED_PARAMETER(DeviceObject);
@@ -47,7 +49,7 @@ static NTSTATUS EchoRead(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return STATUS_PENDING;
 }
 
-/* The second bug: the cancel routine may have the read already, and completes it, too. */
+/* The second bug: the cancel routine may already own the read, and completes it as well. */
 static VOID EchoDataTwice(VOID)
 {
     IoSetCancelRoutine(waiting, NULL);

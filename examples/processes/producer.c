@@ -20,7 +20,7 @@ static HANDLE Start(const char *program, const char *argument)
     return process.hProcess;
 }
 
-/* Another process with this mutex runs already? The mutex goes with its process, however that ends. */
+/* Does another process with this mutex already run? The mutex disappears with its process, however that ends. */
 static HANDLE BeTheOnlyInstance(void)
 {
     HANDLE mutex = CreateMutexA(NULL, TRUE, "the only producer");

@@ -1,4 +1,4 @@
-/* Two threads acquire two resources (ERESOURCE) in opposite order: each waits for ever for what the other owns. */
+/* Two threads acquire two resources (ERESOURCE) in opposite order: each waits forever for the other's. */
 #include "live.h"
 
 static ERESOURCE accounts, journal;
@@ -40,5 +40,5 @@ int main(void)
     await_committed(second, WrResource);
     expect(ExGetExclusiveWaiterCount(&accounts) == 1 && ExGetExclusiveWaiterCount(&journal) == 1);
     stand_still();
-    return 0; /* they are never released; the process ends with them */
+    return 0; /* never released; the process ends with them held */
 }

@@ -1,6 +1,6 @@
 /*
- * One mutex, three processes. The owner is killed; exactly one of the others gets WAIT_ABANDONED, at once. In the end no process has a
- * handle, and the name is gone.
+ * One mutex, three processes. The owner is killed; exactly one of the others gets WAIT_ABANDONED, at once. Finally no
+ * process has a handle, and the name no longer exists.
  */
 #include <windows.h>
 
@@ -20,7 +20,7 @@ static void own_and_wait(int ready)
     Sleep(INFINITE);
 }
 
-/* The exit code: 1, told that it was abandoned; 0, not told. */
+/* The exit code: 1 if the wait reported the abandonment, otherwise 0. */
 static void wait_for_it(void)
 {
     HANDLE mutex = OpenMutexA(SYNCHRONIZE | MUTEX_MODIFY_STATE, FALSE, "tour");
@@ -57,7 +57,7 @@ int main(void)
         if (waiters[i] == 0)
             wait_for_it();
     }
-    usleep(100000); /* so that both wait; it does not matter if they do not yet */
+    usleep(100000); /* so that both wait; harmless if they do not wait yet */
     expect(kill(owner, SIGKILL) == 0);
     printf("  kill -9 of the owner\n");
     for (int i = 0; i < 2; i++)

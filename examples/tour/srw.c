@@ -1,6 +1,7 @@
 /*
  * Shared must stay shared. The owner of a reader/writer lock releases it while a reader waits. Another reader arrives:
- * if it gets the lock, it keeps it until the first reader is inside, too. That is valid: readers do not exclude readers.
+ * if it gets the lock, it keeps it until the first reader is also inside. That is valid: readers do not exclude
+ * readers.
  *
  *     interlock lab examples/tour/srw.c
  *

@@ -1,7 +1,6 @@
 /*
  * Lightweight suspend. A thread in a WaitAll or a delay is suspended by a change of its wait status register alone: it
- * does not even wake up.
- * The register is private; this program reads it as a debugger would.
+ * does not even wake up. The register is private; this program reads it as a debugger would.
  */
 #include "live.h"
 

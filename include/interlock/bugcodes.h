@@ -212,9 +212,9 @@
     X(0xD0, "resource", "", "", "resource initialized again")                                      \
     X(0xD1, "resource", "", "", "delete of a resource that is not initialized")                    \
     X(0xD2, "resource", "start of block", "size of block", "memory of an active resource freed")   \
-    X(0xD5, "remove lock", "tag", "", "IoReleaseRemoveLock with a tag that nobody holds it by")    \
+    X(0xD5, "remove lock", "tag", "", "IoReleaseRemoveLock with a tag that was not acquired")       \
     X(0xD6, "remove lock", "tag", "tag of the acquire",                                            \
-      "IoReleaseRemoveLockAndWait with a tag that nobody holds it by, or twice")                   \
+      "IoReleaseRemoveLockAndWait with a tag that was not acquired, or twice")                     \
     X(0xE1, "object", "", "", "synchronization object at an invalid address")                      \
     X(0xE5, "current IRQL", "routine", "", "routine called at a wrong IRQL")                       \
     X(0xEA, "current IRQL", "KernelApcDisable", "push lock",                                       \
@@ -268,7 +268,7 @@
     X(0x203, "routine", "IRP", "device object", "IoCallDriver while the cancel routine is set")    \
     X(0x20B, "routine", "IRP", "device object", "IoFreeIrp of an IRP that is in use")              \
     X(0x224, "dispatch routine", "IRP", "device object",                                           \
-      "dispatch routine returned another status than it completed with")                           \
+      "dispatch routine returned a status other than the completion status")                       \
     X(0x226, "dispatch routine", "IRP", "device object",                                           \
       "dispatch routine neither completed the IRP nor returned STATUS_PENDING")                    \
     X(0x228, "completion routine", "IRP", "device object",                                         \

@@ -184,8 +184,8 @@ INTERLOCK_BEGIN
    DbgSetDebugFilterState says otherwise. Since NT 3.1. */
 NTSYSAPI ULONG DbgPrint(PCSTR Format, ...);
 
-/* Prints the text if a kernel debugger is attached, and stores the line that is typed there in Response. There never is
-   one, so it does neither: stores an empty string if Length permits it, and returns 0. Since NT 3.1. */
+/* Prints the text if a kernel debugger is attached, and stores the line typed there in Response. There is never one
+   here, so it does neither: it stores an empty string if Length permits it, and returns 0. Since NT 3.1. */
 NTSYSAPI ULONG DbgPrompt(PCCH Prompt, PCH Response, ULONG Length);
 
 /* Prints if the mask of the component, or that of all components (INTERLOCK_DEBUG_FILTER), has the level's bit. Returns
@@ -206,15 +206,15 @@ NTSYSAPI NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN
 
 typedef VOID (*PDEBUG_PRINT_CALLBACK)(PSTRING Output, ULONG ComponentId, ULONG Level);
 
-/* Registers or removes a routine that gets what is printed, at the caller's IRQL. When it is removed it no longer runs.
+/* Registers or removes a routine that receives all output, at the caller's IRQL. A removed routine no longer runs.
    Returns STATUS_INSUFFICIENT_RESOURCES if eight are registered, STATUS_INVALID_PARAMETER to register one twice,
    STATUS_NOT_FOUND to remove one that is not registered. The routine must not remove itself. Since Vista. */
 NTSYSAPI NTSTATUS DbgSetDebugPrintCallback(PDEBUG_PRINT_CALLBACK DebugPrintCallback, BOOLEAN Enable);
 
 /* Breakpoints. */
 
-/* Breaks into the debugger, and returns when it continues. Without one raises STATUS_BREAKPOINT, which uncaught is a
-   bugcheck. Since NT 3.1. */
+/* Breaks into the debugger, and returns when it continues. Without one it raises STATUS_BREAKPOINT, which is a bugcheck
+   if uncaught. Since NT 3.1. */
 NTSYSAPI VOID DbgBreakPoint(VOID);
 
 /* The same; the debugger sees the status. Since NT 4.0. */
@@ -248,11 +248,11 @@ NTKERNELAPI BOOLEAN KdRefreshDebuggerNotPresent(VOID);
 
 /* Assertions. */
 
-/* Prints the failed assertion and breaks into the debugger. Without one raises STATUS_BREAKPOINT, which uncaught is a
-   bugcheck. Differs: does not ask what to do. Since NT 3.1. */
+/* Prints the failed assertion and breaks into the debugger. Without one it raises STATUS_BREAKPOINT, which is a
+   bugcheck if uncaught. Differs: does not ask what to do. Since NT 3.1. */
 NTSYSAPI VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, PSTR MutableMessage);
 
-/* Internal: ASSERT and its kin. Returns Holds. */
+/* Internal: ASSERT and similar macros. Returns Holds. */
 FORCEINLINE BOOLEAN RtlpAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, ULONG Line, PCSTR Message)
 {
     if (__builtin_expect(!Holds, 0)) {
@@ -264,7 +264,7 @@ FORCEINLINE BOOLEAN RtlpAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, ULON
 /* Internal: NT_ASSERT raises STATUS_ASSERTION_FAILURE. Message may be NULL. */
 NTSYSAPI VOID RtlpRaiseAssertionFailure(PCSTR Expression, PCSTR File, ULONG Line, PCSTR Message);
 
-/* Internal: NT_ASSERT and its kin. Returns Holds. */
+/* Internal: NT_ASSERT and similar macros. Returns Holds. */
 FORCEINLINE BOOLEAN RtlpNtAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, ULONG Line, PCSTR Message)
 {
     if (__builtin_expect(!Holds, 0)) {
@@ -276,7 +276,8 @@ FORCEINLINE BOOLEAN RtlpNtAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, UL
 /* Internal: the RTL_SOFT_ forms only print. Returns Holds. */
 NTSYSAPI BOOLEAN RtlpSoftAssert(BOOLEAN Holds, PCSTR Expression, PCSTR File, ULONG Line, PCSTR Message);
 
-/* Internal: the value of a VERIFY macro in free builds. A function, so that nothing is said about an unused value. */
+/* Internal: the value of a VERIFY macro in free builds. A function, so that the compiler does not warn about an unused
+   value. */
 FORCEINLINE BOOLEAN RtlpVerified(BOOLEAN Holds)
 {
     return Holds;

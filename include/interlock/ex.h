@@ -269,19 +269,18 @@ typedef const POOL_EXTENDED_PARAMETER *PCPOOL_EXTENDED_PARAMETER;
 C_ASSERT(sizeof(POOL_EXTENDED_PARAMETER) == 16);
 
 /* Allocates zeroed memory, 16-byte aligned, page aligned from 4096 bytes on. Returns NULL if memory is exhausted or the
-   flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Memory of POOL_FLAG_UNINITIALIZED holds
-   whatever was there; the verifier fills it with 0xCD. Differs: all pools are one; quota and session are ignored.
-   Since 10. */
+   flags are bad; with POOL_FLAG_RAISE_ON_FAILURE it raises a status instead. Memory of POOL_FLAG_UNINITIALIZED is not
+   initialized; the verifier fills it with 0xCD. Differs: there is one pool; quota and session are ignored. Since 10. */
 NTKERNELAPI PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag);
 
-/* The same with parameters. Refused: one that is not optional and not a priority or node. Differs: they have no effect.
-   Since 10. */
+/* The same with parameters. Fails for a parameter that is not optional and neither a priority nor a node. Differs:
+   parameters have no effect. Since 10. */
 NTKERNELAPI PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag,
                                   PCPOOL_EXTENDED_PARAMETER ExtendedParameters, ULONG ExtendedParametersCount);
 
-/* Allocates memory, which holds whatever was there unless the type has POOL_ZERO_ALLOCATION; the verifier fills it with
-   0xCD. Returns NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with
-   POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is a bugcheck. Differs: all pools are one. Since NT 3.5. */
+/* Allocates memory, uninitialized unless the type has POOL_ZERO_ALLOCATION; the verifier fills it with 0xCD. Returns
+   NULL if memory is exhausted, or raises STATUS_INSUFFICIENT_RESOURCES with POOL_RAISE_IF_ALLOCATION_FAILURE. Tag 0 is
+   a bugcheck. Differs: there is one pool. Since NT 3.5. */
 NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 
 /* ExAllocatePoolWithTag with the tag None. Since NT 3.1. */
@@ -328,7 +327,7 @@ FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(POOL_TYPE PoolType, SIZE_T
 
 #define DrvRtPoolNxOptIn 0x00000001
 
-/* Chooses for a driver that its nonpaged pool is not executable. Differs: no effect: no pool is executable. Since 8. */
+/* Makes a driver's nonpaged pool not executable. Differs: no effect, because no pool is executable. Since 8. */
 FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
 {
     UNREFERENCED_PARAMETER(RuntimeFlags);
@@ -366,7 +365,7 @@ C_ASSERT(FIELD_OFFSET(FAST_MUTEX, OldIrql) == 48);
 
 #define FM_LOCK_BIT 0x1 /* Count of a free mutex */
 
-/* Internal: of a program built with DBG, tells the verifier that a lock was initialized. */
+/* Internal: in a program built with DBG, tells the verifier that a lock was initialized. */
 NTKERNELAPI VOID ExpNoteFastMutex(PFAST_MUTEX FastMutex);
 
 /* Initializes a free fast mutex. Since NT 3.5. */
@@ -455,7 +454,7 @@ NTKERNELAPI VOID ExConvertPushLockExclusiveToShared(PEX_PUSH_LOCK PushLock);
 #define INTERLOCK_PUSH_LOCK_CHECKED FALSE
 #endif
 
-/* Internal: a flag of calls whose releases come to the library too, so that the verifier can keep the lock order. */
+/* Internal: a flag of calls whose releases also reach the library, so that the verifier can track the lock order. */
 #if defined(DBG) && DBG
 #define INTERLOCK_PUSH_LOCK_WATCHED ((ULONG)0x80000000)
 #else
@@ -470,7 +469,7 @@ FORCEINLINE BOOLEAN ExpPushLockChange(PEX_PUSH_LOCK PushLock, ULONG_PTR From, UL
            __atomic_compare_exchange_n(PushLock, &From, To, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Internal: of a program built with DBG, tells the verifier that a lock was initialized. */
+/* Internal: in a program built with DBG, tells the verifier that a lock was initialized. */
 NTKERNELAPI VOID ExpNotePushLock(PEX_PUSH_LOCK PushLock);
 
 /* Initializes a free pushlock. Since XP. */
@@ -758,10 +757,10 @@ NTKERNELAPI ULONG ExIsResourceAcquiredSharedLite(PERESOURCE Resource);
 NTKERNELAPI ULONG ExGetSharedWaiterCount(PERESOURCE Resource);
 NTKERNELAPI ULONG ExGetExclusiveWaiterCount(PERESOURCE Resource);
 
-/* Stops boosting owners for the sake of waiters. Since NT 4.0. */
+/* Stops boosting owners on behalf of waiters. Since NT 4.0. */
 NTKERNELAPI VOID ExDisableResourceBoostLite(PERESOURCE Resource);
 
-/* KeEnterCriticalRegion and an acquire that blocks. The result is opaque and useless. Since Server 2003. */
+/* KeEnterCriticalRegion and an acquire that blocks. The result is opaque. Since Server 2003. */
 NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireResourceExclusive(PERESOURCE Resource);
 NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireResourceShared(PERESOURCE Resource);
 NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource);

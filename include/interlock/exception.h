@@ -9,8 +9,8 @@
  *
  * return, goto, break and continue leave a body as they leave any block. Differences from a compiler that knows SEH:
  *
- * 1. It catches what Interlock raises (ExRaiseStatus, RtlRaiseStatus and functions documented to raise), not faults of
- *    the machine.
+ * 1. It catches what Interlock raises (ExRaiseStatus, RtlRaiseStatus and functions documented to raise), not hardware
+ *    faults.
  * 2. The filter runs after the stack was unwound to its frame: inner __finally blocks have already run, and
  *    EXCEPTION_CONTINUE_EXECUTION raises STATUS_NONCONTINUABLE_EXCEPTION, as NT does for a raised status.
  * 3. __finally runs when its body ends, on __leave, and when a status is raised. Do not leave such a body by return,

@@ -30,7 +30,8 @@ NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
 /*
  * Work items. Run by the threads of ExQueueWorkItem. The device or driver object is passed to the routine and referenced
- * from the queueing until the routine has returned. It may be NULL, or what a test has in its place: that is only passed. A routine may free its item or queue it again.
+ * from the queueing until the routine has returned. It may be NULL, or whatever a test uses instead: the library only
+ * passes it on. A routine may free its item or queue it again.
  */
 
 typedef struct _DEVICE_OBJECT *PDEVICE_OBJECT;
@@ -590,7 +591,8 @@ NTKERNELAPI VOID IoDetachDevice(PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(PDEVICE_OBJECT DeviceObject);
 
-/* Returns the device below, or at the bottom of the stack, with a reference; the first NULL if there is none. Since XP. */
+/* Returns the device below, or at the bottom of the stack, with a reference; the first returns NULL if there is none.
+   Since XP. */
 NTKERNELAPI PDEVICE_OBJECT IoGetLowerDeviceObject(PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(PDEVICE_OBJECT DeviceObject);
 
@@ -729,14 +731,14 @@ NTKERNELAPI BOOLEAN IoForwardIrpSynchronously(PDEVICE_OBJECT DeviceObject, PIRP 
 /* Returns TRUE if the requester waits for the packet. Since NT 3.1. */
 NTKERNELAPI BOOLEAN IoIsOperationSynchronous(PIRP Irp);
 
-/* The packet that the thread works on, for file systems that call themselves. Since NT 3.1. */
+/* The packet that the thread works on, for recursive file systems. Since NT 3.1. */
 NTKERNELAPI PIRP IoGetTopLevelIrp(VOID);
 NTKERNELAPI VOID IoSetTopLevelIrp(PIRP Irp);
 
 /* Returns the process that the packet came from. Since NT 3.1. */
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(PIRP Irp);
 
-/* Cancelling. Who owns a packet at which time is in src/io/cancel.c. */
+/* Cancelling. src/io/cancel.c explains which thread owns a packet at each moment. */
 
 /* Internal: sets the cancel routine and returns the old one. NULL for one that was set: the packet is being cancelled, and
    its cancel routine completes it. */
@@ -815,7 +817,7 @@ NTKERNELAPI NTSTATUS IoCsqInsertIrpEx(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT
 NTKERNELAPI PIRP IoCsqRemoveIrp(PIO_CSQ Csq, PIO_CSQ_IRP_CONTEXT Context);
 NTKERNELAPI PIRP IoCsqRemoveNextIrp(PIO_CSQ Csq, PVOID PeekContext);
 
-/* Remove locks. They count who uses a device; the remover waits until nobody does. */
+/* Remove locks. They count the users of a device; the remover waits until there are none. */
 
 typedef struct _IO_REMOVE_LOCK_TRACKING_BLOCK *PIO_REMOVE_LOCK_TRACKING_BLOCK;
 
@@ -859,12 +861,13 @@ NTKERNELAPI VOID IoInitializeRemoveLockEx(PIO_REMOVE_LOCK Lock, ULONG AllocateTa
 NTKERNELAPI NTSTATUS IoAcquireRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, PCSTR File, ULONG Line,
                                            ULONG RemlockSize);
 
-/* Releases the lock; IoReleaseRemoveLock is a macro for it. One that nobody holds, or with DBG=1 a tag that nobody has
-   acquired it with: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD5. Since 2000. */
+/* Releases the lock; IoReleaseRemoveLock is a macro for it. A lock that is not held, or with DBG=1 a tag with which it
+   was not acquired: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD5. Since 2000. */
 NTKERNELAPI VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize);
 
-/* Releases the lock, refuses it to everybody from now on, and blocks until all have released it. IoReleaseRemoveLockAndWait is a
-   macro for it. A second call, or a wrong tag: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD6. At PASSIVE_LEVEL. Since 2000. */
+/* Releases the lock, refuses further acquires, and blocks until all users have released it. IoReleaseRemoveLockAndWait
+   is a macro for it. A second call, or a wrong tag: DRIVER_VERIFIER_DETECTED_VIOLATION 0xD6. At PASSIVE_LEVEL. Since
+   2000. */
 NTKERNELAPI VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize);
 
 #define IoInitializeRemoveLock(Lock, Tag, Maxmin, HighWater)                                                           \
@@ -886,8 +889,8 @@ NTKERNELAPI VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key
 NTKERNELAPI VOID IoStartNextPacket(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable, ULONG Key);
 
-/* DeferredStartIo: StartIo is not called again before it has returned. NonCancelable: it is called without a look at whether the
-   packet was cancelled. Since XP. */
+/* DeferredStartIo: StartIo is not called again before it has returned. NonCancelable: it is called without a check
+   whether the packet was cancelled. Since XP. */
 NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo, BOOLEAN NonCancelable);
 
 /* Internal: the DPC in a device object. */

@@ -1,6 +1,6 @@
 /*
- * iotest.h: a test plays the I/O manager. It loads a driver by its DriverEntry, opens a device, sends requests as a program would,
- * cancels them, and learns how they ended. None of it exists on Windows.
+ * iotest.h: lets a test take the part of the I/O manager. The test loads a driver by its DriverEntry, opens a device,
+ * sends requests as a program would, cancels them, and checks how they ended. None of it exists on Windows.
  *
  *     PDRIVER_OBJECT Driver;
  *     PFILE_OBJECT File;
@@ -13,8 +13,8 @@
  *     IoTestClose(File);
  *     IoTestUnloadDriver(Driver);
  *
- * Requests come from user mode (RequestorMode), from the thread that sends them. Their buffers are passed on as the device and the
- * control code ask for: buffered, direct, or neither.
+ * Requests come from user mode (RequestorMode), from the thread that sends them. Their buffers are passed as the device
+ * and the control code require: buffered, direct, or neither.
  */
 #ifndef INTERLOCK_IOTEST_H
 #define INTERLOCK_IOTEST_H
@@ -27,8 +27,9 @@ typedef struct _IO_TEST_REQUEST *PIO_TEST_REQUEST;
 
 /* Drivers. */
 
-/* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its status; if that is
-   an error, the driver is gone. STATUS_OBJECT_NAME_COLLISION: a driver of that name is loaded. At PASSIVE_LEVEL. Only in Interlock. */
+/* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its
+   status; after an error the driver object no longer exists. STATUS_OBJECT_NAME_COLLISION: a driver of that name is
+   loaded. At PASSIVE_LEVEL. Only in Interlock. */
 NTKERNELAPI NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject);
 
 /* Calls DriverUnload and drops the driver object. Returns STATUS_INVALID_DEVICE_REQUEST if the driver has no such routine,

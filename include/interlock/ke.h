@@ -1094,7 +1094,7 @@ NTKERNELAPI VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime);
 NTKERNELAPI ULONGLONG KeQueryInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp);
 
-/* Returns the interrupt time without the time that the machine slept. Differs: the same, see there. Since 7, 10. */
+/* Returns the interrupt time without the time that the machine slept. Differs: as KeQueryInterruptTime. Since 7, 10. */
 NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTime(VOID);
 NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTimePrecise(PULONG64 QpcTimeStamp);
 
@@ -1108,7 +1108,7 @@ NTKERNELAPI ULONG KeQueryTimeIncrement(VOID);
    3.1. */
 NTKERNELAPI LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency);
 
-/* Spins for some microseconds. Since NT 3.1. */
+/* Spins for a number of microseconds. Since NT 3.1. */
 NTKERNELAPI VOID KeStallExecutionProcessor(ULONG MicroSeconds);
 
 /* Queues. Entries are FIFO, waiting threads LIFO, and at most Count of the threads run at a time. */
@@ -1182,8 +1182,8 @@ NTSYSAPI VOID KdSetLockClass(PVOID Lock, PCSTR ClassName, ULONG Level);
 NTSYSAPI VOID KdResetLockOrder(VOID);
 
 /* Returns how many things the calling thread has not released: locks that the verifier watches, a raised IRQL, critical
-   and guarded regions. Lists them on standard error, each with the place where it was acquired. 0 is what the end of a
-   test expects. Only in Interlock. */
+   and guarded regions. Lists them on standard error, each with the place where it was acquired. At the end of a test it
+   should return 0. Only in Interlock. */
 NTSYSAPI ULONG KdCheckReleased(VOID);
 
 INTERLOCK_END

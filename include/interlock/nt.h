@@ -1,6 +1,6 @@
 /*
- * nt.h: the system services, the door from user mode to the objects of the lower layers. A service checks access, and a
- * NULL pointer where one is required is STATUS_ACCESS_VIOLATION. The Zw forms are for kernel code.
+ * nt.h: the system services, the interface from user mode to the objects of the lower layers. A service checks access,
+ * and a NULL pointer where one is required is STATUS_ACCESS_VIOLATION. The Zw forms are for kernel code.
  *
  * The Create services create an object with or without a name, or with OBJ_OPENIF open the one with that name
  * (STATUS_OBJECT_NAME_EXISTS); the Open services open one by name. They fail with STATUS_OBJECT_NAME_COLLISION,
@@ -349,7 +349,7 @@ NTSYSCALLAPI NTSTATUS NtOpenTimer(PHANDLE TimerHandle, ACCESS_MASK DesiredAccess
 
 /* Sets the due time, a period in milliseconds and an APC for the calling thread; stores the previous state in
    PreviousState, which may be NULL. The Ex form takes a structure with a tolerable delay. Returns
-   STATUS_INSUFFICIENT_RESOURCES if the host gives the clock no thread. Differs: ResumeTimer and WakeContext are
+   STATUS_INSUFFICIENT_RESOURCES if the host refuses a thread for the clock. Differs: ResumeTimer and WakeContext are
    STATUS_TIMER_RESUME_IGNORED: timers do not wake the host. Since NT 3.1, 7. */
 NTSYSCALLAPI NTSTATUS NtSetTimer(HANDLE TimerHandle, PLARGE_INTEGER DueTime, PTIMER_APC_ROUTINE TimerApcRoutine,
                                  PVOID TimerContext, BOOLEAN ResumeTimer, LONG Period, PBOOLEAN PreviousState);

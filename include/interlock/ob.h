@@ -18,7 +18,7 @@ typedef struct _OBJECT_NAME_INFORMATION {
     UNICODE_STRING Name; /* its characters follow, with a terminating zero */
 } OBJECT_NAME_INFORMATION, *POBJECT_NAME_INFORMATION;
 
-/* Object types. For ObReferenceObjectByHandle and its kin. */
+/* Object types. For ObReferenceObjectByHandle and similar functions. */
 
 /* The types of events and semaphores. Since NT 3.1. */
 extern NTKERNELAPI POBJECT_TYPE *ExEventObjectType;

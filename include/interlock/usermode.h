@@ -141,7 +141,7 @@ NTSYSAPI inline VOID RtlpReleaseSRWLockShared(PRTL_SRWLOCK SRWLock)
 #define RTLP_ADDRESS_BUCKET_SHIFT 52
 #define RTLP_ADDRESS_HASH 0x9e3779b97f4a7c15ull
 
-/* Internal: not 0 while nobody waits on an address of the bucket and a plain load is enough to know
+/* Internal: not 0 while no thread waits on an address of the bucket and a plain load is enough to see that
    (src/rtl/addresswait.c). */
 extern NTSYSAPI volatile UCHAR RtlpQuietAddresses[RTLP_ADDRESS_BUCKETS];
 
@@ -149,8 +149,8 @@ extern NTSYSAPI volatile UCHAR RtlpQuietAddresses[RTLP_ADDRESS_BUCKETS];
 NTSYSAPI VOID RtlpWakeAddressSingle(PVOID Address);
 NTSYSAPI VOID RtlpWakeAddressAll(PVOID Address);
 
-/* Internal: TRUE: a waiter that comes later sees what the caller has stored. The fence keeps the compiler from moving the
-   load before that store; the waiter makes the barrier for the processor. */
+/* Internal: TRUE: a later waiter sees the caller's store. The fence keeps the compiler from moving the load before that
+   store; the waiter executes the barrier for the processor. */
 NTSYSAPI inline BOOLEAN RtlpIsAddressQuiet(PVOID Address)
 {
     ULONG64 Hash = (ULONG_PTR)Address * RTLP_ADDRESS_HASH;

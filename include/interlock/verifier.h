@@ -1,7 +1,7 @@
 /*
- * verifier.h: what a test asks of the verifier. It turns the checks on, expects bugchecks, finds pool memory that was not
- * freed, and makes allocations fail. Windows has no functions of these names: code under test does not call them, its test
- * does.
+ * verifier.h: a test's interface to the verifier. It turns the checks on, expects bugchecks, finds pool memory that was
+ * not freed, and makes allocations fail. Windows has no functions of these names: code under test does not call them,
+ * its test does.
  */
 #ifndef INTERLOCK_VERIFIER_H
 #define INTERLOCK_VERIFIER_H
@@ -14,8 +14,8 @@ INTERLOCK_BEGIN
 
 /* The verifier. INTERLOCK_VERIFIER=1 turns it on for a whole process. */
 
-/* Turns the verifier on or off: all that INTERLOCK_VERIFIER=1 checks, from now on. Locks that are held at this moment are not
-   accused when they are released. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
+/* Turns the verifier on or off: all that INTERLOCK_VERIFIER=1 checks, from now on. Releasing a lock that is held at
+   this moment is no violation. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
    this build cannot turn it off. Call it before other threads use the library, for example at the beginning of main.
    PASSIVE_LEVEL. Only in Interlock. */
 INTERLOCK_API NTSTATUS VfEnableVerifier(BOOLEAN Enable);
@@ -46,9 +46,9 @@ typedef VOID VF_ROUTINE(PVOID Context);
 typedef VF_ROUTINE *PVF_ROUTINE;
 
 /* Runs the routine and returns the code of its bugcheck, or 0 if it returned. BugCheck may be NULL. The bugcheck ends the
-   routine as longjmp would, and the thread goes on as it was before: its IRQL, its processor, its critical and guarded
-   regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they
-   are. A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
+   routine as longjmp would, and the thread continues in its previous state: its IRQL, its processor, its critical and
+   guarded regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they are.
+   A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
    always. Below DISPATCH_LEVEL. Only in Interlock. */
 INTERLOCK_API ULONG VfExpectBugCheck(PVF_ROUTINE Routine, PVOID Context, PVF_BUGCHECK BugCheck);
 

@@ -154,7 +154,7 @@ export class Charts {
         );
     }
 
-    // What is recorded of the process meanwhile (interlock contention PID), if the server has it.
+    // The recording of the process (interlock contention PID), if the server has it.
     showRecorded(answer, filter, options) {
         const rows = answer?.processes?.[0]?.locks ?? [];
         this.recorded.hidden = !rows.length;
@@ -164,7 +164,7 @@ export class Charts {
             this.fields = fields;
             const place = html('div');
             this.table = contentionTable(place, rows);
-            this.recorded.replaceChildren(html('h2', {}, 'Recorded: who waited, and who held the locks meanwhile'), place);
+            this.recorded.replaceChildren(html('h2', {}, 'Recorded: waits, and the holds that others waited for'), place);
         }
         this.table.show(rows, filter, options);
     }

@@ -40,7 +40,7 @@ export class Detail {
         await this.refresh();
     }
 
-    // What is asked for when it is opened, and again while the process goes on.
+    // Fetched when it is opened, and again while the process runs.
     async refresh() {
         const id = this.id;
         const node = this.find();
@@ -146,7 +146,7 @@ export class Detail {
             ...section(
                 'Thread',
                 facts([
-                    ['State', t.moving ? 'moves too fast to be looked at' : t.state],
+                    ['State', t.moving ? 'changes too fast to be read' : t.state],
                     ['Wait', t.waiting ? `${t.wait_reason}, ${duration(t.seconds)}` : null],
                     ['Timeout', t.timeout_in === null ? null : `in ${duration(t.timeout_in)}`],
                     ['Mode', wait ? `${wait.mode}${wait.alertable ? ', alertable' : ''}` : null],
@@ -175,7 +175,7 @@ export class Detail {
                     {},
                     object
                         ? this.link(object.id, `${object.title} ${objectName(object.object)}`)
-                        : 'something that is not known',
+                        : 'an unknown object',
                 ),
                 html(
                     'div',
@@ -213,7 +213,7 @@ export class Detail {
                                   '1 thread wait',
                                   '1 thread waits',
                               )
-                            : 'nobody waits for it',
+                            : 'no waiters',
                     ),
                 ),
             ),
@@ -256,7 +256,7 @@ export class Detail {
         const parts = [this.head(objectName(o), node.title)];
         if (node.cycle !== null) {
             const orphaned = this.graph.deadlocks[node.cycle].orphaned;
-            const text = orphaned ? 'Its owner has ended: nobody will release it.' : 'Part of a deadlock.';
+            const text = orphaned ? 'Its owner has ended: no thread will release it.' : 'Part of a deadlock.';
             parts.push(html('p', { class: 'bad' }, text));
         }
         parts.push(
@@ -292,7 +292,7 @@ export class Detail {
                             { class: 'muted' },
                             [
                                 owner.count > 1 ? `${owner.count} times` : '',
-                                owner.probable ? 'probably: it got it last' : '',
+                                owner.probable ? 'probably: acquired it last' : '',
                                 owner.ended ? 'has ended' : '',
                             ]
                                 .filter(Boolean)
@@ -325,7 +325,7 @@ export class Detail {
             ...section(
                 'Processor',
                 facts([
-                    ['Owner', p.owner ? this.link(`t${p.owner.id}`, this.nameOf(p.owner.id)) : 'nobody'],
+                    ['Owner', p.owner ? this.link(`t${p.owner.id}`, this.nameOf(p.owner.id)) : 'none'],
                     ['IRQL', p.irql],
                     ['Runs DPC', p.active_dpc],
                     ['DPCs queued', p.dpc_depth],

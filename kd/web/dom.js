@@ -1,4 +1,4 @@
-// dom.js: making elements, and words that the views share.
+// dom.js: creates elements; texts that the views share.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -60,12 +60,12 @@ export function objectName(object) {
     return shortName(object.name) || object.address || 'without a name';
 }
 
-// A thread of another process has that one's name.
+// For a thread of another process, with that process's name.
 export function threadName(thread) {
     return thread.process_id ? `${thread.process_name || 'process'} ${thread.process_id}` : thread.name || 'thread';
 }
 
-// The node of a thread in the graph, of an id and a process, which is null for the one that is looked at.
+// The node of a thread in the graph, by id and process; the process is null for the inspected one.
 export function threadNode(id, process) {
     return process ? `t${process}_${id}` : `t${id}`;
 }
@@ -74,7 +74,7 @@ export function title(kind) {
     return kind === 'srw_lock' ? 'SRW lock' : kind === 'rtl_resource' ? 'RTL resource' : kind.replaceAll('_', ' ');
 }
 
-// free, held, shared, signaled: what there is to say about an object in a word or two
+// free, held, shared, signaled: the state of an object in a word or two
 export function condition(object) {
     if (object.kind === 'semaphore' || object.kind === 'queue') return `${object.signal_state} available`;
     if (object.held === 'free') return object.signal_state !== null && object.kind !== 'mutant' ? 'signaled' : 'free';

@@ -18,7 +18,7 @@ function widthOf(text, font) {
     return widths.get(key) ?? 0;
 }
 
-// As much of the text as there is room for.
+// Truncates the text to the available room.
 function fit(text, width, font) {
     if (widthOf(text, font) <= width) return text;
     let low = 0,
@@ -31,7 +31,7 @@ function fit(text, width, font) {
     return `${text.slice(0, low)}…`;
 }
 
-const LONG = 86400; // a timeout of more than a day is not worth its place
+const LONG = 86400; // a timeout of more than a day is not shown
 
 const ordinal = (n) => `${n}${['th', 'st', 'nd', 'rd'][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? 'th'}`;
 
@@ -57,12 +57,12 @@ function objectsLines(node) {
         ['kind', 'folded', 14, 17],
         ['name', plural(objects.length, title(node.kind)), 14, 35],
         ['quiet', some(objects.map(objectName)), 14, 51],
-        ['quiet right', waiters ? plural(waiters, 'waiter') : 'nobody waits', -30, 17],
+        ['quiet right', waiters ? plural(waiters, 'waiter') : 'no waiters', -30, 17],
         ['fold right', node.open ? '−' : '+', -12, 17],
     ];
 }
 
-// What a node says: the class of each line, its text, and where it is.
+// The text of a node: the class of each line, its text, and its position.
 function threadLines(node) {
     const t = node.data;
     if (node.crowd) {
@@ -121,7 +121,7 @@ function objectLines(node, nodes) {
         if (owners.length > 2) state += ` and ${owners.length - 2} more`;
     } else if (o.kind === 'thread') state = 'until it ends';
     else if (node.data.lock && o.held !== 'free') state = o.held === 'shared' ? 'shared' : 'held, owner not known';
-    const waits = o.waiters.length ? plural(o.waiters.length, 'waiter') : narrow ? '' : 'nobody waits';
+    const waits = o.waiters.length ? plural(o.waiters.length, 'waiter') : narrow ? '' : 'no waiters';
     const counted = o.contention_count && !narrow ? [['quiet right', `contended ${o.contention_count}×`, -12, 35]] : [];
     return [
         ['kind', node.data.title, 14, 17],
@@ -201,7 +201,7 @@ export class Graph {
         this.listen();
     }
 
-    // How much there is room for.
+    // The available room.
     measure() {
         const { clientWidth: width, clientHeight: height } = this.svg;
         if (!width) return;
@@ -235,7 +235,7 @@ export class Graph {
         if (!this.view || (!this.moved && this.hasGrown())) this.fit();
     }
 
-    // The reader has asked for another picture.
+    // The reader has requested a different picture.
     again() {
         if (!this.data) return;
         this.show(this.data);
@@ -335,7 +335,7 @@ export class Graph {
         setText(byId('graph-note'), parts.join(' '));
     }
 
-    // Dims what has nothing to do with the node under the pointer; marks the chosen one.
+    // Dims everything unrelated to the node under the pointer; marks the chosen one.
     mark() {
         const at = this.hovered && this.picture.nodes.has(this.hovered) ? this.hovered : null;
         const chain = at ? chainOf(this.picture, at) : null;
@@ -366,7 +366,7 @@ export class Graph {
         this.onSelect(node.type === 'block' ? node.row.id : id);
     }
 
-    // Where the picture is.
+    // The position of the picture.
 
     place() {
         const { x, y, scale } = this.view;

@@ -1,14 +1,14 @@
-// layout.js: where the nodes of the wait graph are. Four columns, after figure 8-39: processors, threads, wait blocks,
+// layout.js: places the nodes of the wait graph. Four columns, after figure 8-39: processors, threads, wait blocks,
 // objects. The same graph with the same options always gives the same picture.
 //
 // A thread and its blocks are a row. Rows are ordered by what matters: deadlocks, then the most contended locks, then the
-// longest waits. Objects stand as near as possible to the blocks that wait for them. An owner edge goes back to its thread
+// longest waits. Objects are as near as possible to the blocks that wait for them. An owner edge goes back to its thread
 // in a lane below the thread's blocks.
 //
 // What does not fit is folded: threads by the kind of object that they wait for, objects by their kind. A group is a node
 // with a count, and unfolds by a click. Whatever is in a deadlock is never folded.
 //
-// A narrow picture has two columns, threads and objects: what a wait block says is in its thread.
+// A narrow picture has two columns, threads and objects: a thread includes its wait blocks.
 
 import { objectName, plural, threadName, threadNode, title } from './dom.js';
 
@@ -35,8 +35,8 @@ const MOST_BLOCKS = 8; // of one thread, until it is opened
 const FEW_BLOCKS = 3; // likewise, of a picture that is folded
 const CROWD = 4; // more threads than that in the same wait are drawn as one
 const LONGEST = 3; // waits that are shown because they are the longest
-const GROUPS = 3; // rows that are left to groups
-const UNWANTED = 4; // more objects of a kind than that, which one thread holds and nobody waits for, are folded
+const GROUPS = 3; // rows reserved for groups
+const UNWANTED = 4; // more objects of a kind than that, held by one thread and without waiters, are folded
 
 function index(graph, options) {
     const model = {
@@ -79,7 +79,7 @@ function matches(model, thread, words) {
     return words.every((word) => text.includes(word));
 }
 
-// Threads that nothing tells apart: they wait for the same, hold nothing and are in no deadlock.
+// Indistinguishable threads: they wait for the same object, hold nothing and are in no deadlock.
 function crowdOf(model, thread) {
     if (
         thread.cycle !== null ||
@@ -94,7 +94,7 @@ function crowdOf(model, thread) {
     return `${thread.process_id}|${thread.waiting ? thread.wait_reason : thread.state}|${thread.deadlocked}|${waits}`;
 }
 
-// The locks that somebody waits for, of a thread: those it waits for, those it holds.
+// A thread's locks that have waiters: those it waits for, those it holds.
 const wantedLock = (model, thread) =>
     model.blocksOf.get(thread.id).some((b) => {
         const object = model.objects.get(b.object);
@@ -115,9 +115,9 @@ function rank(model, thread) {
 }
 
 const ALWAYS = 2; // ranks up to that are never folded
-const CONTENDED = 4; // ranks up to that have to do with a lock that somebody waits for
+const CONTENDED = 4; // ranks up to that involve a lock with waiters
 
-// Who waits for or holds what belongs together: for each thread the one that stands for all of those.
+// Threads that wait for or hold the same lock belong together: maps each thread to the representative of its set.
 function gather(graph, model, heatOf) {
     const parent = new Map();
     const find = (id) => {
@@ -151,7 +151,7 @@ function gather(graph, model, heatOf) {
     };
 }
 
-// Those in a cycle come in the order of the cycle; others beside those who wait for the same.
+// Threads of a cycle come in the order of the cycle; others beside threads that wait for the same object.
 function order(graph, model, options) {
     const groupOf = gather(graph, model, options.heatOf ?? ((lock) => lock.waiters.length));
     const inCycle = new Map();
@@ -206,7 +206,7 @@ function choose(model, rows, room) {
     return chosen;
 }
 
-// The rest by kind. A group of one is not worth it.
+// The rest by kind. A single thread is not grouped.
 function foldRows(model, rows, options) {
     const groups = new Map();
     const chosen = choose(model, rows, Math.max(options.room - GROUPS, LONGEST + 1));
@@ -255,8 +255,8 @@ function makeRows(graph, model, options) {
         .filter((t) => !words.length || matches(model, t, words))
         .sort(order(graph, model, options));
     let rows = crowd(model, shown, CROWD, options);
-    // Who filters wants to see what is left, who unfolds what is in it. A picture that is folded stays so until there is
-    // room to spare: threads come and go.
+    // A filter shows what is left, unfolding shows the contents. A folded picture stays folded until there is
+    // room to spare: threads start and end.
     const wanted = rows.filter((row) => !row.unfolded).length;
     model.folded = wanted > (options.folded ? options.room - 3 : options.room) && !words.length;
     if (model.folded) rows = foldRows(model, crowd(model, shown, 1, options), options);
@@ -338,7 +338,7 @@ function placeRow(model, row, top, options, nodes) {
     return rowHeight;
 }
 
-// As near as possible to where each wants to be, in that order and without overlap: the means of adjacent ones that
+// As near as possible to the preferred position of each, in that order and without overlap: the means of adjacent ones that
 // would overlap are merged (isotonic regression).
 function spread(wanted, step) {
     const groups = [];
@@ -360,7 +360,7 @@ function spread(wanted, step) {
 const middle = (node) => node.y + node.height / 2;
 const mean = (values) => values.reduce((sum, v) => sum + v, 0) / values.length;
 
-// Objects by kind, if only groups have to do with them, or if they are held and nobody waits; and those for which there
+// Objects by kind, if only groups use them, or if they are held without waiters; and those for which there
 // is no room, the least contended first.
 function foldObjects(model, shown, options) {
     const heat = options.heatOf ?? ((lock) => lock.waiters.length);
@@ -584,7 +584,7 @@ function route(graph, model, nodes) {
     return [...edges.values()].sort((a, b) => Number(a.cycle) - Number(b.cycle));
 }
 
-// Whom a node waits for, and who waits for it, all the way.
+// What a node waits for, and what waits for it, transitively.
 export function chainOf(picture, id) {
     const chain = new Set([id]);
     const walk = (at, from, to) => {

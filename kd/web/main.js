@@ -1,4 +1,4 @@
-// main.js: asks the server for what is shown, again and again, and shows it.
+// main.js: polls the server and shows the result.
 
 import { byId, duration, html, objectName, set, setText, threadName, threadNode, title } from './dom.js';
 import { Charts } from './chart.js';
@@ -139,14 +139,14 @@ function deadlockLine(deadlock) {
         return [i ? ' · ' : '', threadButton(link.thread), ` waits for ${what}${held}`];
     });
     const heading = deadlock.orphaned
-        ? 'A lock nobody will release'
+        ? 'A lock that no thread will release'
         : deadlock.certain
           ? 'Deadlock'
           : 'Probable deadlock';
     return html('div', {}, html('strong', {}, heading), html('span', {}, ...parts));
 }
 
-// What cannot be true of the process, as the graph and the list that is shown have found it.
+// Inconsistencies of the process, found by the graph and the shown list.
 function faultLines() {
     const faults = [...state.graph.inconsistent, ...(state[state.tab]?.inconsistent ?? [])];
     const texts = faults.map((f) => `${f.what}${f.where ? ` at ${f.where}` : ''}: ${f.why}`);
@@ -173,7 +173,7 @@ function showDeadlocks() {
                 html(
                     'span',
                     {},
-                    `${objectName(possible.lock)} does not say who holds it; no end if it is `,
+                    `${objectName(possible.lock)} does not record its owner; a deadlock if it is `,
                     ...possible.suspects.flatMap((s, i) => [i ? ' or ' : '', threadButton(s)]),
                 ),
             ),
@@ -215,7 +215,7 @@ function chip(text, figures, id, bad) {
     );
 }
 
-// What one looks for first: who waits longest, for locks before anything else; and which locks are waited for most.
+// What matters first: the longest waits, locks before anything else; and the most contended locks.
 function showMatters(hot) {
     const objects = new Map(state.graph.objects.map((o) => [o.id, o]));
     const first = new Map();
@@ -329,7 +329,7 @@ async function loop() {
     }
 }
 
-// What the reader does.
+// Input.
 
 const tabs = [...document.querySelectorAll('[role=tab]')];
 

@@ -4,7 +4,7 @@ import { condition, duration, html, objectName, threadName, title } from './dom.
 
 const MOST_ROWS = 1000;
 
-// A column: its title, the value to sort by, what is shown (the value, unless told), and its style.
+// A column: its title, the value to sort by, what is shown (by default the value), and its style.
 function column(name, value, options = {}) {
     return { name, value, ...options };
 }
@@ -81,7 +81,7 @@ class Table {
         );
     }
 
-    // Rows are exchanged only if they changed: a click must not lose its target.
+    // Rows are replaced only if they changed: a click must not lose its target.
     draw() {
         const rows = this.sorted();
         const lines = rows.slice(0, MOST_ROWS).map((row) => this.row(row));
@@ -316,7 +316,7 @@ const holder = (lock) => {
 
 const seconds = (name, of) => column(name, of, { number: true, show: (l) => short(of(l)) });
 
-// What was recorded of the locks: who waited, and who held them meanwhile. What the server does not have is left out.
+// The recorded locks: waits and holds. Data that the server does not have is omitted.
 export function contentionTable(place, rows) {
     const all = [
         column('Lock', (l) => objectName(l), { show: (l) => html('span', { title: l.name ?? '' }, objectName(l)) }),

@@ -1,5 +1,5 @@
 // timeline.js: what each thread waited for over time, a row each. A wait that has ended stays until it is out of the
-// window. The server remembers, so that the page knows of what was before it was opened.
+// window. The server keeps them, so the page also shows waits from before it was opened.
 
 import { byId, duration, html, objectName, plural, setText, title } from './dom.js';
 
@@ -13,7 +13,7 @@ const LOCKS = new Set(
         'rtl_resource mutant rundown').split(' '),
 );
 
-// Of five styles: what kind of wait it is.
+// The kind of wait, one of five styles.
 function styleOf(wait) {
     if (wait.deadlocked) return 'deadlock';
     if (LOCKS.has(wait.kind)) return 'lock';
@@ -76,7 +76,7 @@ export class Timeline {
         });
     }
 
-    // What the server has that is new.
+    // New data from the server.
     take(answer) {
         if (answer.number < this.number) this.threads.clear();
         this.number = answer.number;
@@ -96,7 +96,7 @@ export class Timeline {
         this.draw();
     }
 
-    // Seconds that are shown: not more than there is to show.
+    // Seconds that are shown: at most the recorded time.
     measure() {
         const first = Math.min(...[...this.threads.values()].flatMap((t) => t.waits.map((w) => w.from)), this.time);
         this.span = Math.min(this.seconds, Math.max(this.time - first, SHORTEST));
@@ -106,7 +106,7 @@ export class Timeline {
         return wait.open ? this.time : wait.to;
     }
 
-    // Those that had to do with locks first, deadlocked ones before them; then by the time they waited.
+    // Threads that waited for locks first, deadlocked ones before them; then by waiting time.
     sorted() {
         const begin = this.time - this.span;
         const words = this.filter.split(/\s+/).filter(Boolean);
@@ -130,7 +130,7 @@ export class Timeline {
         );
     }
 
-    // Threads that did nothing but wait for one thing, not a lock, are folded by its kind.
+    // Threads that only waited for one object that is not a lock are folded by its kind.
     folded(rows) {
         const groups = new Map();
         const shown = [];
@@ -222,7 +222,7 @@ export class Timeline {
         this.empty.hidden = rows.length > 0;
         setText(
             this.empty,
-            this.number === 0 ? 'A core file has one moment, and no time.' : this.filter ? 'No thread matches.' : 'No thread has waited in this time.',
+            this.number === 0 ? 'A core file has no timeline.' : this.filter ? 'No thread matches.' : 'No thread has waited in this time.',
         );
         const step = STEPS.find((s) => s >= this.span / 6) ?? STEPS[STEPS.length - 1];
         const marks = [];
@@ -250,7 +250,7 @@ export class Timeline {
         if (this.pointed.unseen) {
             this.tip.replaceChildren(
                 html('strong', {}, plural(wait.earlier, 'short wait')),
-                html('div', {}, `${thread.name || 'thread'} ${thread.id}: they began and ended between two looks`),
+                html('div', {}, `${thread.name || 'thread'} ${thread.id}: they began and ended between two snapshots`),
             );
             return;
         }

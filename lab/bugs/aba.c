@@ -1,4 +1,4 @@
-/* A stack without a sequence number: pop reads the successor of a node that is gone and comes back. */
+/* A stack without a sequence number: pop reads the successor of a node that is removed and pushed again. */
 #include <interlock/lab.h>
 
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void popper(void)
     own(pop());
 }
 
-/* Takes two and gives the first one back. */
+/* Pops two and pushes the first one again. */
 static void juggler(void)
 {
     node *first = pop();

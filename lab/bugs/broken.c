@@ -1,4 +1,4 @@
-/* Programs that are broken outside of what is explored: a verdict, whatever they do, and wherever. */
+/* Programs that fail outside the explored part: each gets a verdict. */
 #include <interlock/lab.h>
 
 #include <ntddk.h>

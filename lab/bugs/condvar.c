@@ -1,15 +1,15 @@
 /*
- * A condition variable with two groups of waiters, G1 that gets the signals and G2 of newcomers, reduced from the
- * design in which glibc had bug 25847: when G1 is used up, G2 takes its place and the slot of the old G1 is cleared for
- * newcomers, though a waiter of the old group may not have taken its signal yet. That signal is lost.
+ * A condition variable with two groups of waiters, reduced from the design in which glibc had bug 25847. G1 gets the
+ * signals; new waiters join G2. When all of G1 is signaled, G2 replaces it and the slot of the old G1 is cleared for
+ * new waiters, even if a waiter of the old group has not consumed its signal yet. That signal is lost.
  */
 #include <interlock/lab.h>
 
 static uint32_t mutex;
-static uint32_t group;      /* number of G1; newcomers belong to the next one; a group's slot is its low bit */
-static uint32_t signals[2]; /* that are there to be taken, and */
+static uint32_t group;      /* number of G1; new waiters belong to the next one; a group's slot is its low bit */
+static uint32_t signals[2]; /* signals not consumed yet, and */
 static uint32_t size[2];    /* waiters that have not been signaled */
-static uint32_t pending[2]; /* waiters that have been, and have not taken it */
+static uint32_t pending[2]; /* waiters that have been signaled and have not consumed it */
 static uint32_t queued;
 
 static void lock(void)
@@ -67,7 +67,7 @@ static void signal_one(int waits_for_old_group)
     unlock();
 }
 
-/* Every signal comes when a waiter is queued that has none yet. */
+/* Every signal is sent while a waiter without one is queued. */
 static void signal_each(int waits_for_old_group)
 {
     for (uint32_t i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-/* A thread that ends in the middle of something, and what it leaves. */
+/* A thread that ends in the middle of an operation, and what it leaves behind. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -19,7 +19,7 @@ static void release_word(void)
     LabWakeWord(&word, 1);
 }
 
-/* A word does not know whose it is. */
+/* A plain word does not record its owner. */
 static void die_with_word(void)
 {
     LabMayDie();
@@ -36,7 +36,7 @@ static void take_word(void)
 LAB_SCENARIO(death_with_word, .Threads = {die_with_word, take_word}, .Deaths = 1, .Expect = "deadlock");
 LAB_SCENARIO(death_none, .Threads = {die_with_word, take_word});
 
-/* A mutant does, and says so to the next. */
+/* A mutant does, and reports the abandonment to the next owner. */
 static void setup_mutant(void)
 {
     KeInitializeMutant(&mutant, FALSE);

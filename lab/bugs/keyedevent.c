@@ -1,6 +1,6 @@
 /*
- * A lock over a keyed event. A release of the event waits for somebody to take it. Whoever unlocks takes a waiter out
- * of the count and then releases the event for it; a waiter that times out in between must take that release.
+ * A lock over a keyed event. A release of the event waits until a waiter takes it. The unlocking thread decrements the
+ * count of waiters and then releases the event for one; a waiter that times out in between must take that release.
  */
 #include <interlock/lab.h>
 
@@ -42,7 +42,7 @@ static void wait_and_forget(void)
 {
     __atomic_fetch_add(&waiters, 1, __ATOMIC_ACQ_REL);
     if (!event_wait(1))
-        leave_count(); /* it may be too late: then a release is on its way */
+        leave_count(); /* too late: a release is pending */
 }
 
 static void wait_and_take(void)
@@ -60,7 +60,7 @@ static void unlock(void)
 
 LAB_SCENARIO(keyed_event_timeout, .Threads = {wait_and_forget, unlock}, .Flags = 0, .Expect = "deadlock");
 
-/* The waiter may come too late for the only release, and sleeps on: that is its business. */
+/* The waiter may miss the only release and keep sleeping: that is allowed here. */
 static void released_was_taken(void)
 {
     LabAssert(handed == 0);

@@ -1,4 +1,4 @@
-/* Processes that are killed between two writes to what they share. */
+/* Processes that are killed between two writes to shared memory. */
 #include <interlock/lab.h>
 
 static struct shared {
@@ -47,7 +47,7 @@ static void read_both(void)
 LAB_SCENARIO(kill_none, .Threads = {write_both, read_both});
 LAB_SCENARIO(kill_with_lock, .Threads = {write_both, read_both}, .Kills = 1, .Expect = "deadlock");
 
-/* The survivor takes the lock over, but does not repair. */
+/* The survivor takes over the lock, but does not repair. */
 static void take_over(void)
 {
     uint32_t owner = 1;

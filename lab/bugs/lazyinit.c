@@ -1,4 +1,4 @@
-/* Lazy initialisation: looked at and made in two steps. */
+/* Lazy initialization: check and creation in two steps. */
 #include <interlock/lab.h>
 
 typedef struct thing {
@@ -14,7 +14,7 @@ static thing *make(void)
     return t;
 }
 
-/* Both find nothing, both make one, one is lost. */
+/* Both threads find nothing, both create one, and one is leaked. */
 static void get_twice_made(void)
 {
     thing *t = __atomic_load_n(&the_thing, __ATOMIC_ACQUIRE);
@@ -41,7 +41,7 @@ static void get_plainly(void)
 }
 LAB_SCENARIO(lazy_published_plainly, .Threads = {get_plainly, get_plainly}, .Expect = "race");
 
-/* Published without release: on some machines the pointer is seen before what it points to. */
+/* Published without release: on some machines the pointer becomes visible before the data. */
 static void get_relaxed(void)
 {
     thing *t = __atomic_load_n(&the_thing, __ATOMIC_RELAXED);

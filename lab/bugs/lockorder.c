@@ -1,5 +1,5 @@
-/* Two locks in two orders. The threads of the first scenario never meet, so no schedule deadlocks: the verifier reports each
-   one. Those of the second may, and the report comes first. */
+/* Two locks in two orders. The threads of the first scenario never overlap, so no schedule deadlocks: the verifier
+   reports each one. Those of the second may deadlock, and the report comes first. */
 #include <interlock/lab.h>
 
 #include "ke/ki.h"

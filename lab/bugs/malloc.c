@@ -1,4 +1,4 @@
-/* The C library's heap: used after it was freed, freed twice, forgotten, and not there. */
+/* The C library's heap: use after free, double free, leak, failed allocation. */
 #include <interlock/lab.h>
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void free_and_tell(void)
     __atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
 }
 
-/* Takes "it is done" for "it is yours". */
+/* Treats "done" as "owned". */
 static void look_when_told(void)
 {
     if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
@@ -42,7 +42,7 @@ static void free_when_told(void)
 LAB_SCENARIO(malloc_freed_twice, .Setup = make_shared, .Threads = {free_and_tell, free_when_told},
              .Expect = "freed memory");
 
-/* Looks at the object after it has given its reference away. */
+/* Reads the object after it has dropped its reference. */
 static void drop_then_look(void)
 {
     if (__atomic_fetch_sub(&shared->references, 1, __ATOMIC_ACQ_REL) == 1)
@@ -61,7 +61,7 @@ static void look_then_drop(void)
 }
 LAB_SCENARIO(malloc_counted, .Setup = make_shared, .Threads = {look_then_drop, look_then_drop});
 
-/* Whoever comes second keeps its copy, and nobody frees it. */
+/* The second thread keeps its copy, which is never freed. */
 static char *name;
 
 static void publish(int frees_own)
@@ -95,7 +95,7 @@ LAB_SCENARIO(malloc_leak, .Threads = {publish_and_forget, publish_and_forget}, .
 LAB_SCENARIO(malloc_no_leak, .Threads = {publish_or_free, publish_or_free}, .Finish = forget_name,
              .Flags = LAB_CHECK_LEAKS);
 
-/* There may be no memory. */
+/* The allocation may fail. */
 static void count_in_memory(void)
 {
     volatile uint32_t *counter = calloc(4, sizeof(*counter));
@@ -117,7 +117,7 @@ static void count_if_there(void)
 LAB_SCENARIO(malloc_checked, .Threads = {count_if_there, count_if_there}, .AllocationFailures = 2,
              .Flags = LAB_CHECK_LEAKS);
 
-/* Behind the end of a block. */
+/* Past the end of a block. */
 static void write_behind(void)
 {
     volatile char *text = aligned_alloc(64, 64);

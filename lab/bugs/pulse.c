@@ -1,4 +1,4 @@
-/* A pulse made of a set and a reset: a waiter that is queued wakes up, looks, and finds the event reset. */
+/* A pulse made of a set and a reset: a queued waiter wakes up, checks, and finds the event reset. */
 #include <interlock/lab.h>
 
 static uint32_t signaled, generation, waiters;
@@ -21,7 +21,7 @@ static void pulse_by_reset(void)
 }
 LAB_SCENARIO(pulse_misses_waiter, .Threads = {wait_by_looking, pulse_by_reset}, .Expect = "deadlock");
 
-/* What a waiter waits for is that the generation is another one than when it queued. */
+/* A waiter waits until the generation differs from the one when it queued. */
 static void wait_by_generation(void)
 {
     uint32_t queued = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);

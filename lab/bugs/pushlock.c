@@ -1,6 +1,6 @@
 /*
- * A small pushlock, with two mistakes that real ones have had. The word: bit 0 locked, bit 1 somebody waits, above that
- * the share count, for which there is room only while nobody waits.
+ * A small pushlock, with two bugs that real ones have had. The word: bit 0 locked, bit 1 has waiters, above that the
+ * share count, for which there is room only without waiters.
  */
 #include <interlock/lab.h>
 
@@ -40,7 +40,7 @@ static void acquire_exclusive(void)
     }
 }
 
-/* The waiters are woken, and the word still says that somebody waits: a wake is in progress. */
+/* The waiters have been woken, and the word still says that there are waiters: a wake is in progress. */
 static void release_exclusive_keeping_waiting(void)
 {
     uint32_t old = __atomic_fetch_and(&lock, ~LOCKED, __ATOMIC_RELEASE);
@@ -55,7 +55,7 @@ static void release_exclusive(void)
         LabWakeWord(&lock, 100);
 }
 
-/* Steals the lock in the middle of a wake: there is no room for the share count, so it holds it alone. */
+/* Steals the lock during a wake: there is no room for the share count, so it holds the lock alone. */
 static void acquire_shared(void)
 {
     for (;;) {
@@ -100,7 +100,7 @@ static void release_held(void)
 }
 LAB_SCENARIO(pushlock_shared_correct, .Setup = held, .Threads = {release_held, meet, meet});
 
-/* A release that compares with what it read once, for ever. */
+/* A release that never reloads the value it compares with. */
 static void hold_shared_twice(void)
 {
     lock = LOCKED | 2 * SHARE;

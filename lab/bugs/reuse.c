@@ -1,6 +1,6 @@
 /*
  * A stack whose nodes are freed: a pop has read the successor of the top, and in the meantime that node is popped, freed,
- * allocated again for another value, and pushed. Only memory that is used again shows it.
+ * allocated again for another value, and pushed. Only reused memory shows it.
  */
 #include <interlock/lab.h>
 
@@ -44,7 +44,7 @@ static void setup(void)
     push(2);
 }
 
-/* Two values are on the stack; a pop that gets one of them leaves the other. */
+/* Two values are on the stack; a pop removes one of them and leaves the other. */
 static void pop_one(void)
 {
     node *n = pop();
@@ -52,7 +52,7 @@ static void pop_one(void)
         __atomic_fetch_add(&taken, n->value, __ATOMIC_RELAXED);
 }
 
-/* One at a time, so that the other thread's look at the top's successor is the only unprotected access. */
+/* One at a time, so that the other thread's read of the top's successor is the only unprotected access. */
 static uint32_t looked;
 
 static void pop_slowly(void)
@@ -79,10 +79,10 @@ static void replace_top(void)
 LAB_SCENARIO(reuse_aba, .Setup = setup, .Threads = {pop_slowly, replace_top}, .Reuse = 1, .Expect = "assertion");
 /* Without reuse the address never returns. */
 LAB_SCENARIO(reuse_none, .Setup = setup, .Threads = {pop_slowly, replace_top});
-/* One owner per node, and nobody looks at a node that is not its own. */
+/* One owner per node, and each thread accesses only its own nodes. */
 LAB_SCENARIO(reuse_two_poppers, .Setup = setup, .Threads = {pop_one, pop_one}, .Reuse = 1);
 
-/* Freed memory is still detected, in the schedules in which it is not used again. */
+/* Freed memory is still detected, in the schedules in which it is not reused. */
 static int *volatile block;
 
 static void allocate(void)

@@ -14,7 +14,7 @@ static void release(void)
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The two variables are equal whenever the lock is free. They are atomic, so this is no data race. */
+/* The two variables are equal whenever the lock is free. They are atomic, so this is not a data race. */
 static void update(int order)
 {
     acquire(order);

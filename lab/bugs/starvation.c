@@ -1,4 +1,4 @@
-/* Threads that get nowhere though the schedule is fair: others go on, and on, and this one never. */
+/* Threads that make no progress even if the schedule is fair: others do, and these never. */
 #include <interlock/lab.h>
 
 static uint32_t lock, stop, flag;
@@ -8,7 +8,7 @@ static int is_stopped(void)
     return __atomic_load_n(&stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Whoever comes first gets it: one who was woken finds that the owner of before was faster, every time. */
+/* The first thread to try gets the lock: the previous owner beats the woken waiter every time. */
 __attribute__((noinline)) static void acquire_barging(void)
 {
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0)
@@ -37,7 +37,7 @@ static void acquire_once(void)
 }
 LAB_SCENARIO(starvation_barging, .Threads = {barge, acquire_once}, .Model = "sc", .Expect = "starvation");
 
-/* Peterson's lock: whoever comes again lets the other one go first. */
+/* Peterson's lock: a thread that returns lets the other one go first. */
 static uint32_t wants[2], turn;
 
 static void acquire_in_turn(unsigned self)
@@ -69,7 +69,7 @@ static void acquire_turn_once(void)
 }
 LAB_SCENARIO(starvation_in_turn, .Threads = {take_turns, acquire_turn_once}, .MaximumSchedules = 3000);
 
-/* Waits for something that holds for moments only. */
+/* Waits for a condition that holds only briefly. */
 __attribute__((noinline)) static void wait_for_flag(void)
 {
     while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0)
@@ -109,7 +109,7 @@ static void see_and_stop(void)
 }
 LAB_SCENARIO(starvation_seen, .Threads = {signal_until_seen, see_and_stop});
 
-/* Two that give way to each other, politely and for ever: nobody gets on. */
+/* Two threads that yield to each other forever: neither makes progress. */
 static void enter_politely(unsigned self)
 {
     for (;;) {
@@ -132,7 +132,7 @@ static void polite_second(void)
 }
 LAB_SCENARIO(livelock_polite, .Threads = {polite_first, polite_second}, .Model = "sc", .Expect = "livelock");
 
-/* Only one of them gives way, and for as long as it takes. */
+/* Only one of them yields, for as long as necessary. */
 static void enter_stubbornly(void)
 {
     __atomic_store_n(&wants[0], 1, __ATOMIC_SEQ_CST);
@@ -155,7 +155,7 @@ static void give_way(void)
 }
 LAB_SCENARIO(livelock_stubborn, .Threads = {enter_stubbornly, give_way});
 
-/* A program that does not end, and need not: everybody gets on. */
+/* A program that need not end: all threads make progress. */
 static void alternate(uint32_t self)
 {
     for (;;) {
@@ -181,7 +181,7 @@ LAB_SCENARIO(starvation_for_ever, .Threads = {first_for_ever, second_for_ever}, 
 LAB_SCENARIO(livelock_polite_c11, .Threads = {polite_first, polite_second}, .Model = "c11", .Expect = "livelock");
 LAB_SCENARIO(starvation_barging_c11, .Threads = {barge, acquire_once}, .Model = "c11", .Expect = "starvation");
 
-/* Readers that relieve each other: the writer needs a moment in which there is none. */
+/* Overlapping readers: the writer needs a moment without any. */
 static uint32_t readers;
 
 static void read_for_ever(void)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct wait_block {
-    uint32_t state; /* 0 waits, 1 signaled, 2 the signaler has let go */
+    uint32_t state; /* 0 waits, 1 signaled, 2 the signaler is done */
 } wait_block;
 
 static wait_block *listed;
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void wait_with_timeout(void)
     unlist();
 }
 
-/* Takes the block off its list under the lock, and uses it after. */
+/* Unlinks the block under the lock, and uses it afterwards. */
 static void signal_after_unlock(void)
 {
     acquire();
@@ -59,7 +59,7 @@ static void waiter(void)
 LAB_SCENARIO(timedwait_block_gone, .Threads = {waiter, signal_after_unlock}, .Flags = LAB_MAY_BLOCK,
              .Expect = "dead frame");
 
-/* A signaler that is done with the block before it lets go of the lock. */
+/* A signaler that is done with the block before it releases the lock. */
 static void signal_under_lock(void)
 {
     acquire();

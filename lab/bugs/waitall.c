@@ -1,4 +1,5 @@
-/* A wait for all objects that takes them one by one: two of them in opposite order each hold what the other lacks. */
+/* A wait for all objects that takes them one by one: two such waits in opposite orders each hold what the other
+   needs. */
 #include <interlock/lab.h>
 
 static uint32_t signaled[2] = {1, 1};

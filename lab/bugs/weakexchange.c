@@ -1,10 +1,10 @@
-/* A weak compare-exchange may fail though it finds what was expected: on machines with load-linked and
+/* A weak compare-exchange may fail even if it finds the expected value: on machines with load-linked and
  * store-conditional. */
 #include <interlock/lab.h>
 
 static uint32_t lock, taken;
 
-/* "It failed, so somebody else has it": nobody has. */
+/* "It failed, so another thread has it": none has. */
 static void take_by_one_try(void)
 {
     uint32_t expected = 0;
@@ -43,7 +43,7 @@ static void one_has_it(void)
     LabAssert(taken == 1 && lock == 1);
 }
 
-#ifndef __clang__ /* which does not tell a weak one from a strong one here */
+#ifndef __clang__ /* which does not distinguish a weak one from a strong one here */
 LAB_SCENARIO(weak_exchange_once, .Threads = {take_by_one_try, take_by_one_try}, .WeakFailures = 1,
              .Expect = "assertion");
 #endif

@@ -1,6 +1,6 @@
 /*
  * compare.h: what the ten programs share. Each is written as its users would write it, with C11 atomics and pthreads, in a
- * correct and a broken version; the broken one must be found, the correct one explored completely.
+ * correct and a broken version; the bug must be found in the broken one, and the correct one explored completely.
  */
 #ifndef LAB_COMPARE_H
 #define LAB_COMPARE_H

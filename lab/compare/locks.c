@@ -112,7 +112,7 @@ static void *read_data(void *unused)
     return unused;
 }
 
-/* The count is added without a look at the writer. */
+/* The count is incremented without a check for a writer. */
 static void *read_data_blindly(void *unused)
 {
     while (atomic_fetch_add_explicit(&readers, 1, ACQUIRE) < -1)

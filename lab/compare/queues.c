@@ -9,7 +9,7 @@ typedef struct node {
     struct node *_Atomic next;
 } node;
 
-/* Treiber's stack. A popped node is not freed while another thread may look at it. */
+/* Treiber's stack. A popped node is not freed while another thread may read it. */
 
 static node *_Atomic top;
 static node nodes[3];

@@ -572,7 +572,7 @@ void lab_atomic_give(lab_thread *t, uint32_t number, bool adds)
     t->sync.at[t->number]++;
 }
 
-/* Whatever takes something is a locked instruction. */
+/* Every acquire is a locked instruction. */
 void lab_atomic_take(lab_thread *t, uint32_t number)
 {
     const lab_cell *c = lab_cell_of(number);

@@ -1,7 +1,7 @@
 /*
- * bounds.c: the limits of a search that is called exhaustive, told with the verdict if, and only if, something was not
- * tried because of them. How often the scenario itself allows a fault (SpuriousWakes, AllocationFailures, ...) is what it
- * asks for, not a limit of the search.
+ * bounds.c: the limits of a search that is called exhaustive, reported with the verdict if, and only if, something was
+ * not tried because of them. How often the scenario itself allows a fault (SpuriousWakes, AllocationFailures, ...) is
+ * part of the scenario, not a limit of the search.
  */
 #include "engine.h"
 
@@ -43,7 +43,7 @@ void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char
         {CUT_REUSE, reuses == 0 ? "no reuse of freed memory" : "at most %u reuses of freed memory", reuses},
         {CUT_CHOICES, "at most %u values of a choice", MAX_CHOICES},
         {CUT_VERSIONS, "at most %u stores that a load may read", MAX_VERSIONS},
-        {CUT_SLOTS, "races sought among the last %u accesses of 8 bytes", SLOTS + ASIDE_SLOTS},
+        {CUT_SLOTS, "races detected among the last %u accesses of 8 bytes", SLOTS + ASIDE_SLOTS},
         {CUT_LENT, "at most %u addresses of a stack that other threads access", MAX_LENT},
     };
     size_t used = 0;

@@ -104,7 +104,7 @@ bool lab_cycle_note_position(lab_thread *t)
     if (t->in_interrupt)
         return false;
     t->unwound = true;
-    lab->quiet = true; /* its own locks are no steps */
+    lab->quiet = true; /* its own locks are not steps */
     _Unwind_Backtrace(look_at_frame, &search);
     lab->quiet = false;
     t->frame = search.frame;

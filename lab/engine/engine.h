@@ -190,7 +190,7 @@ struct lab_thread {
     bool in_interrupt;
     bool interrupt_pending;
     bool inside_libc;
-    bool interrupt_later; /* put off until the thread has left the C library */
+    bool interrupt_later; /* deferred until the thread has left the C library */
     uint8_t joined;   /* THREAD_JOINING: the thread it waits for */
     bool asleep;      /* spins, and nothing that it reads has changed */
     bool may_give_up; /* the loop may end without a change: if chosen, the thread iterates until it does */
@@ -352,7 +352,7 @@ typedef struct lab_run_state {
     uint32_t c11_events;
     uint32_t strong, fences; /* c11: sequentially consistent events; those of them that are fences */
     bool barriers;           /* c11: there was a barrier on all threads */
-    uint32_t freed;          /* blocks that may be used again */
+    uint32_t freed;          /* blocks that may be reused */
     uint32_t asides;         /* granules with more accesses than slots */
     uint32_t operations;
     uint32_t ordinal;
@@ -387,7 +387,7 @@ typedef struct lab_options {
     bool to_stderr; /* report failures there: stdout belongs to a test harness */
     bool plain;     /* every plain access is a step too */
     bool brief;     /* report only the verdict of a failure */
-    bool calls;     /* the trace shows calls of the library, not the steps inside of them */
+    bool calls;     /* the trace shows calls of the library, not the steps inside them */
     const char *html;     /* a page with the trace is written there */
     const char *json;     /* results are appended to this file; NULL: none */
     bool show_progress;   /* on the terminal */
@@ -470,14 +470,14 @@ typedef struct lab_granule {
     uint8_t used;
     uint8_t last; /* the slot of the last access */
     uint8_t poison;
-    uint8_t aside; /* where the older accesses are that did not fit; 0: none */
+    uint8_t aside; /* where the older accesses that did not fit are; 0: none */
     lab_slot slots[SLOTS];
     uint16_t cell[8];
 } lab_granule;
 
 #define MAX_FREED 1024
 
-/* A block that was freed in this schedule, and what the thread that allocates it again gets. */
+/* A block that was freed in this schedule, and what the thread that reallocates it acquires. */
 typedef struct lab_freed {
     char *address;
     lab_vclock clock;
@@ -509,7 +509,7 @@ typedef struct lab_engine {
     bool quiet;          /* no thread runs: Invariant, Finish */
     bool only_schedule;  /* there is no other one: nothing has to be undone after it */
     bool tracing;
-    bool uses_cancellation; /* a schedule has called pthread_cancel: waits look whether they were cancelled */
+    bool uses_cancellation; /* a schedule has called pthread_cancel: waits check whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
     void *main_sp;
@@ -600,7 +600,7 @@ void lab_fiber_clear_stack(void);
 void lab_memory_initialize(void);
 void lab_memory_snapshot(void);
 void lab_memory_restore(void);
-void *lab_memory_allocate(size_t size, size_t alignment, uintptr_t pc); /* pc: whose memory it is */
+void *lab_memory_allocate(size_t size, size_t alignment, uintptr_t pc); /* pc: the code that accesses it */
 bool lab_memory_free(void *memory, uintptr_t pc);
 bool lab_memory_is_heap(const void *memory); /* of the program */
 size_t lab_memory_size(const void *memory);  /* of a block of it */
@@ -634,7 +634,7 @@ static inline void lab_memory_check(uintptr_t address, lab_granule *shadow, uint
 }
 
 const char *lab_memory_describe(uintptr_t address, char *buffer, size_t size);
-uintptr_t lab_memory_origin(uintptr_t address, size_t *size); /* where that block was allocated; 0: it is no block */
+uintptr_t lab_memory_origin(uintptr_t address, size_t *size); /* where that block was allocated; 0: it is not a block */
 
 /* reuse.c */
 char *lab_reuse_choose(size_t size, size_t alignment); /* a freed block, or NULL: a new one */
@@ -681,7 +681,7 @@ static inline lab_cell *lab_cell_of(uint32_t number)
 #define PSEUDO_CLOCK               0
 #define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
 #define PSEUDO_STRONG              (1 + MAX_THREADS) /* tso: the order of all stores */
-#define PSEUDO_HEAP                (2 + MAX_THREADS) /* which freed memory can be used again */
+#define PSEUDO_HEAP                (2 + MAX_THREADS) /* which freed memory can be reused */
 #define PSEUDO_CELLS               (3 + MAX_THREADS)
 
 /* atomic.c */
@@ -889,7 +889,7 @@ uint8_t lab_random_pick_pct(uint16_t enabled);
 void lab_random_prepare(lab_strategy active);
 
 /* progress.c */
-bool lab_progress_resume(void);     /* the tree of an earlier run is there to be continued */
+bool lab_progress_resume(void);     /* the tree of an earlier run exists and is continued */
 bool lab_progress_is_stopped(void); /* shows and saves it now and then; TRUE: the user wants it to end */
 void lab_progress_finish(bool complete);
 
@@ -916,7 +916,7 @@ void lab_report_access(uintptr_t address, uintptr_t pc);
 void lab_report_earlier(uintptr_t address, uintptr_t pc, uint8_t thread);
 void lab_report_place(uintptr_t pc, char *buffer, size_t size);
 void lab_report_symbol(uintptr_t address, char *buffer, size_t size);
-void lab_report_print(const char *text); /* replaces what the two functions above have written by names */
+void lab_report_print(const char *text); /* replaces the output of the two functions above by names */
 /* Which other threads have changed that variable, and where. */
 void lab_report_changes(uintptr_t address, uint8_t thread, char *buffer, size_t size);
 

@@ -426,7 +426,7 @@ static bool search(void)
     case STRATEGY_STATES:
         if (lab->options.model == MODEL_SC)
             return search_states(schedules, until);
-        lab->result.found_by = "dpor"; /* what a load may read is not in the state */
+        lab->result.found_by = "dpor"; /* the values that a load may read are not in the state */
         return search_tree(STRATEGY_DPOR, schedules, until);
     default:
         lab->result.found_by = "portfolio";

@@ -1,4 +1,4 @@
-/* html.c: the trace as one page, without anything from elsewhere: a table with a column for each thread. */
+/* html.c: the trace as one self-contained page: a table with a column for each thread. */
 #include "report.h"
 
 #include <stdlib.h>

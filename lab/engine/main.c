@@ -46,9 +46,9 @@ static const char usage[] =
     "  --jobs N               processes that share the work\n"
     "  --replay TOKEN         runs one schedule again and shows it\n"
     "  --strict               a schedule that is cut off is a failure\n"
-    "  --calls                shows calls of the library, not the steps inside of them\n"
-    "  --html FILE            writes the trace of a failure as a page to look at\n"
-    "  --checkpoint FILE      searches with dpor alone; FILE.SCENARIO keeps how far it came, and the same command continues\n"
+    "  --calls                shows calls of the library, not the steps inside them\n"
+    "  --html FILE            writes the trace of a failure as an HTML page\n"
+    "  --checkpoint FILE      searches with dpor alone; FILE.SCENARIO stores the progress, and the same command continues\n"
     "  --brief                reports only the verdict of a failure: no minimised schedule, no trace\n"
     "  --function NAME        explores a function of the program instead of main\n"
     "  --argument WORD        an argument of main\n"
@@ -523,7 +523,7 @@ static void limit_options(lab_options *o, double minutes)
     o->patience = o->patience == 0 ? 1 : o->patience;
     if (o->strategy == STRATEGY_STATES)
         o->jobs = 1; /* each would visit all states */
-    if (o->checkpoint != NULL) { /* what was found at random is not in the tree */
+    if (o->checkpoint != NULL) { /* random schedules are not in the tree */
         o->strategy = STRATEGY_DPOR;
         o->schedules = o->schedules == SCHEDULES ? UINT64_MAX : o->schedules;
         o->seconds = o->seconds <= 0 ? 1e9 : o->seconds;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CALLER  ((uintptr_t)__builtin_return_address(0))
-#define GARBAGE 0xbe /* what malloc leaves in the memory */
+#define GARBAGE 0xbe /* the fill of uninitialized memory */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);

@@ -72,7 +72,8 @@ static void *map(uintptr_t address, size_t size)
     return result;
 }
 
-/* The writable segment of the program, without what the loader made read-only, and its thread-local storage. */
+/* The writable segment of the program, without the part that the loader made read-only, and its thread-local
+   storage. */
 static int find_program(struct dl_phdr_info *info, size_t size, void *unused)
 {
     uintptr_t relro = 0;
@@ -273,7 +274,7 @@ uint64_t lab_memory_hash(void)
     return lab_memory_hash_bytes(hash + heap, lab->start.heap_top, heap);
 }
 
-/* The heap. A block that is freed stays poisoned for the rest of the schedule, unless it is used again (reuse.c). */
+/* The heap. A block that is freed stays poisoned for the rest of the schedule, unless it is reused (reuse.c). */
 
 static void set_poison(char *from, size_t size, lab_poison value)
 {

@@ -1,5 +1,5 @@
 /*
- * names.c: names for people. Symbols of C++ are demangled by c++filt. Where the command `interlock` runs the program, it
+ * names.c: readable names. Symbols of C++ are demangled by c++filt. Where the command `interlock` runs the program, it
  * also names members and elements, from the debugging information: the explored program itself needs no library for it.
  */
 #include "report.h"

@@ -1,12 +1,12 @@
 /*
  * progress.c: long searches of the tree: how far they are, and a file from which they continue.
  *
- * The estimate is that of a depth-first search: each node of the current schedule gives each of its branches the same part of
- * its own share of the tree, and what was tried there is done. Branches that are still unknown make it too high.
+ * The estimate is that of a depth-first search: each node of the current schedule divides its share of the tree equally
+ * among its branches, and the branches that were tried are done. Branches that are still unknown make it too high.
  *
- * The file has the nodes of the next schedule with what is left to try at each. Where the search depends on what earlier
- * schedules have shown (which loops are endless), the file has that too. Which bytes form a variable is learned again: if that
- * changes something, the search starts over.
+ * The file has the nodes of the next schedule with the remaining choices at each. If the search depends on what earlier
+ * schedules have shown (which loops are endless), the file has that too. Which bytes form a variable is learned again:
+ * if that changes something, the search starts over.
  */
 #include "engine.h"
 

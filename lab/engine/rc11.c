@@ -25,10 +25,10 @@
  * newer ones: *seen* is a version whose store, or a load of it, happens before. Choosing the newest version is always
  * possible.
  *
- * By 3, a new event can close a cycle only by an edge to an event that is there, and it has such edges only to the
- * stores that are newer than what it chose. So psc is looked at only if there are such stores, and only if they, or
- * fences, are sequentially consistent. It is not kept: a search goes forward from these stores, and asks of two events
- * at a time whether an edge leads from one to the other.
+ * By 3, a new event can close a cycle only by an edge to an existing event, and it has such edges only to the stores
+ * that are newer than what it chose. So psc is checked only if there are such stores, and only if they, or fences, are
+ * sequentially consistent. It is not stored: a search goes forward from these stores, and checks for two events at a
+ * time whether an edge leads from one to the other.
  *
  * Independence: two events commute if they are on different cells, whatever their orders, because 1 to 4 do not
  * mention the order of steps. dpor tries an older version than the newest only if all newer stores precede the step, or
@@ -261,7 +261,7 @@ static void reach(int32_t strong, int32_t *stack, uint32_t *depth)
     stack[(*depth)++] = strong;
 }
 
-/* Is there a way from w to the fence that begins with hb, or, if the way to w begins at a fence, with rf; hb? */
+/* Is there a path from w to the fence that begins with hb, or, if the path to w begins at a fence, with rf; hb? */
 static bool store_reaches_fence(const lab_c11_event *w, const lab_c11_event *fence, bool from_fence)
 {
     if (happens_before(w, fence))
@@ -394,8 +394,8 @@ static lab_c11_access access_at(const lab_c11_request *q, const lab_cell *c, int
 }
 
 /*
- * Every store becomes visible eventually, so a thread does not stay behind it for ever. A loop that ends only if
- * something changes reads an old value once: to read it again leads to the same state.
+ * Every store becomes visible eventually, so a thread does not stay behind it forever. A loop that ends only if
+ * something changes reads an old value once: reading it again leads to the same state.
  */
 static bool stays_behind(const lab_thread *t, uint32_t number, int32_t version)
 {
@@ -558,8 +558,8 @@ void lab_c11_fence(lab_thread *t)
 }
 
 /*
- * Every thread executes a full barrier, at a place of its own: after the begin of the caller's, and before its end.
- * That is more than C11 knows, and it does not order plain accesses, which the compiler may move across it.
+ * Every thread executes a full barrier, at a place of its own: after the start of the caller's, and before its end.
+ * That is more than C11 has, and it does not order plain accesses, which the compiler may move across it.
  */
 void lab_c11_barrier_all(void)
 {

@@ -340,10 +340,10 @@ static void print_changes(uintptr_t address, uint8_t but)
             fprintf(out, ": %#lx -> %#lx", e->before, e->after);
     }
     if (!any)
-        fprintf(out, "\n      nobody else has changed it");
+        fprintf(out, "\n      no other thread has changed it");
 }
 
-/* Of a variable on the heap: what was allocated, and by whom. */
+/* Of a variable on the heap: what was allocated, and where. */
 static void print_origin(uintptr_t address)
 {
     size_t size = 0;
@@ -501,8 +501,8 @@ static void find_uses(void)
     }
 }
 
-/* What no other thread accesses is not shown. */
-/* Locks that one thread alone uses, and initializations, are of no interest; waits are. */
+/* Variables that no other thread accesses are not shown. */
+/* Locks used by a single thread, and initializations, are omitted; waits are shown. */
 static bool is_called_by_one(const lab_event *call)
 {
     if (strstr(call->call, "mutex") == NULL && strstr(call->call, "once") == NULL && strstr(call->call, "static") == NULL)
@@ -531,7 +531,7 @@ static bool is_repeated(const lab_event *a, const lab_event *b)
            a->before == b->before && a->size == b->size;
 }
 
-/* The threads of the trace: their columns, and what stands above them. */
+/* The threads of the trace: their columns and headings. */
 static uint32_t find_columns(uint32_t column[MAX_THREADS], char names[MAX_THREADS][128])
 {
     bool present[MAX_THREADS] = {false};
@@ -636,7 +636,7 @@ static void show_event(trace *t, const lab_event *e)
     printf("\n");
 }
 
-/* What fails is not a step, unless it is a wait. */
+/* The failure itself is not a step, unless it is a wait. */
 static void show_failure(trace *t)
 {
     char text[64];
@@ -669,7 +669,7 @@ static void print_trace(const char *text, const char *token)
         if (!is_interesting(e) || (shown != NULL && is_repeated(shown, e)))
             continue;
         if (lab->cycle_found && i >= lab->cycle_event && !t.marked) {
-            printf("        ==== from here to the end, again and again ====\n");
+            printf("        ==== from here to the end, repeated ====\n");
             t.marked = true;
             t.last = NULL;
         }
@@ -727,7 +727,7 @@ static bool concerns_all(lab_verdict verdict)
            verdict == VERDICT_STARVATION || verdict == VERDICT_ENDLESS;
 }
 
-/* A place, and who called that. */
+/* A place and its callers. */
 static void print_frames(const char *title, uintptr_t pc, const uintptr_t callers[EVENT_CALLERS])
 {
     const char *last = NULL;

@@ -18,7 +18,7 @@ typedef struct lab_html_row {
     const char *place;
     const char *call; /* of the library, in which the step was made; empty: none */
     const char *hover;
-    bool inner; /* a step inside of that call */
+    bool inner; /* a step inside that call */
 } lab_html_row;
 
 FILE *lab_html_begin(const char *path, const char *verdict, const char *text, uint32_t columns, char names[][128]);

@@ -1,8 +1,8 @@
 /*
  * reuse.c: memory that was freed and is allocated again in the same schedule. Which block of the same size an allocation
- * gets is a choice, one of which is a new block: in those schedules an access to the old one is detected. The end of
- * one life of a block happens before its next one. Which blocks are free is the state of the heap: while reuse is
- * allowed, allocating and freeing are steps that do not commute.
+ * gets is a choice, one of which is a new block: in schedules with a new block, an access to the old one is detected.
+ * The end of one life of a block happens before its next one. Which blocks are free is the state of the heap: while
+ * reuse is allowed, allocating and freeing are steps that do not commute.
  */
 #include "engine.h"
 

@@ -1,16 +1,16 @@
 /*
- * states.c: every state. A depth-first search that does not continue from a state in which it was before. Two threads of a
- * hundred steps each have at most ten thousand pairs of places, but more schedules than can be run, so this finishes where
- * dpor does not.
+ * states.c: every state. A depth-first search that does not continue from a state it has already visited. Two threads
+ * of a hundred steps each have at most ten thousand pairs of places, but more schedules than can be run, so this
+ * finishes where dpor does not.
  *
  * 1. The state is that of cycle.c: memory, registers, stacks, next steps, and what may happen only a limited number of times;
- *    also the time, which threads spin or have yielded, and the history. Equal are states with the same hash of 64 bits: of a
- *    million states, two different ones have the same with a probability of 3e-8.
- * 2. States are noted where several threads can run and the next step is on a shared variable. A thread whose next step is on
- *    its own variables runs on, as with bounded: that step commutes with all others.
- * 3. What is found: assertions, bugchecks, invariants, deadlocks, lost wakeups, leaks, Finish: all that is a matter of the state.
- *    A race or a dead frame is a matter of how the state was reached. Those are sought in the schedules that are run, which are
- *    a part of all. Cycles, so livelocks and starvation, are not sought.
+ *    also the time, which threads spin or have yielded, and the history. States are equal if their 64-bit hashes are:
+ *    among a million states, two different ones collide with a probability of 3e-8.
+ * 2. States are recorded where several threads can run and the next step is on a shared variable. A thread whose next
+ *    step is on its own variables runs on, as with bounded: that step commutes with all others.
+ * 3. What is found: assertions, bugchecks, invariants, deadlocks, lost wakeups, leaks, Finish: everything that depends
+ *    on the state alone. A race or a dead frame depends on how the state was reached; these are detected only in the
+ *    schedules that are run. Cycles, and so livelocks and starvation, are not searched for.
  * 4. Only under sc: under the other models the older stores that a load may still read would be part of the state. There it is
  *    dpor.
  *
@@ -76,7 +76,7 @@ static void grow(struct lab_state_set *set)
     set->size = size;
 }
 
-/* Where the running thread is, if it may be another one's turn. */
+/* Where the running thread is, if another thread may be chosen. */
 void lab_states_note(uint16_t enabled)
 {
     lab_thread *t = lab->current;
@@ -94,7 +94,7 @@ void lab_states_note(uint16_t enabled)
     *p = (position){t->frame, t->registers};
 }
 
-/* 0: where a thread is could not be found out. */
+/* 0: the position of a thread is unknown. */
 static uint64_t hash_state(void)
 {
     const lab_run_state *run = &lab->run;

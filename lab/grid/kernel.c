@@ -146,7 +146,7 @@ TRIED(mutant_timed, (void)0, wait_for(&mutant, FALSE, &soon), grid_write, RELEAS
 GRID(mutant, make_mutant, mutant_is_free, mutant_wait, mutant_timed);
 GRID_UPSET(mutant, make_mutant, mutant_is_free);
 
-/* An owner may end at any step of its own: one of the next owners is told. */
+/* An owner may end at any step of its own: exactly one later owner gets STATUS_ABANDONED. */
 static int deaths, told;
 
 static void own_and_perhaps_die(void)
@@ -161,7 +161,7 @@ static void own_and_perhaps_die(void)
     KeReleaseMutant(&mutant, IO_NO_INCREMENT, FALSE, FALSE);
 }
 
-/* The death that nobody followed is still to be told. */
+/* A death without a later owner has not been reported yet. */
 static void each_death_is_told_once(void)
 {
     LabAssert(KeReadStateMutant(&mutant) == 1 && (told == deaths || told + 1 == deaths));
@@ -286,7 +286,7 @@ static void queue_adds_up(void)
 GRID_ROLES(queue, make_queue, queue_adds_up, queue_insert, queue_remove);
 GRID_UPSET(queue, make_queue, queue_adds_up);
 
-/* Keyed events: both meet or neither. */
+/* Keyed events: both sides are paired or neither. */
 static EX_KEYED_EVENT keyed;
 static int key DECLSPEC_ALIGN(2);
 static int waits_met, releases_met;

@@ -294,7 +294,7 @@ static void post_and_cancel(void)
     TpWaitForWork(work, TRUE);
 }
 
-/* A cancel takes all that are pending, also those of other threads. */
+/* A cancel removes all pending callbacks, also those of other threads. */
 static void work_adds_up(void)
 {
     LabAssert(ran <= posted && (cancels != 0 || ran == posted));

@@ -43,8 +43,8 @@ VOID HalFreePages(PVOID Memory, SIZE_T Size)
     HalFree(Memory);
 }
 
-/* Memory that is gone cannot be read; what a stack still holds can, whoever it belongs to. The others may run before
-   the read, so it is looked at afterwards whether there was anything to read. */
+/* Freed memory cannot be read; a stack can, whichever thread it belongs to. Other threads may run before the read, so
+   the check comes afterwards. */
 HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
 {
     lab_granule *Shadow = lab_memory_shadow((uintptr_t)Address);
@@ -61,7 +61,7 @@ HAL_READ HalReadPointerOrFault(PVOID volatile *Address)
     return Read;
 }
 
-/* Not known: the verifier checks nothing. */
+/* Unknown: the verifier checks nothing. */
 SIZE_T HalQueryAllocationSize(PVOID Memory)
 {
     (VOID)Memory;

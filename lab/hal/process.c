@@ -22,7 +22,7 @@ BOOLEAN HalIsProcessGone(ULONG64 Key)
     return !HalIsProcessAlive(Key);
 }
 
-/* Worlds are plain memory here, which a scenario makes: there are no files. */
+/* Worlds are plain memory here, provided by the scenario: there are no files. */
 
 VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place)
 {

@@ -1,6 +1,6 @@
 /*
- * section.c: restartable sections of the simulated machine. Instrumented, unlike its neighbours: each access is a step. A
- * section that others would restart is waited for instead: the schedules in which it begins later are explored, too.
+ * section.c: restartable sections of the simulated machine. Instrumented, unlike its neighbours: each access is a step.
+ * Instead of restarting a section, others wait for it: the schedules in which it begins later are explored too.
  */
 #include "hal/section.h"
 

@@ -173,7 +173,7 @@ static void LabhalAddObject(LABHAL_TEXT *Text, PDISPATCHER_HEADER Header)
     }
 }
 
-/* TRUE: the block belongs to a lock, so the state of its object says nothing. */
+/* TRUE: the block belongs to a lock, so the state of its object is irrelevant. */
 static BOOLEAN LabhalAddBlock(LABHAL_TEXT *Text, const struct _KTHREAD *Object, const KWAIT_BLOCK *Block)
 {
     PVOID Lock = Object->LockWaitedFor;

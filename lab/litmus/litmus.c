@@ -95,7 +95,7 @@ static void plain_reader_relaxed(void)
 LAB_SCENARIO(mp_plain, .Threads = {plain_writer, plain_reader_acquire}, .Model = "c11");
 LAB_SCENARIO(mp_plain_race, .Threads = {plain_writer, plain_reader_relaxed}, .Model = "sc", .Expect = "race");
 
-/* A release sequence goes on through a relaxed read-modify-write, and not through another thread's store. */
+/* A relaxed read-modify-write continues a release sequence; another thread's store does not. */
 static void sequence_modifier(void)
 {
     atomic_fetch_add_explicit(&y, 2, memory_order_relaxed);
@@ -117,8 +117,8 @@ LAB_SCENARIO(release_sequence_broken, .Threads = {plain_writer, sequence_breaker
              .Expect = "race");
 
 /*
- * A lock that shares eight bytes with a plain member, which are cleared as one. A plain store to the member is none to
- * the lock, which still carries what its release left.
+ * A lock that shares eight bytes with a plain member, which are cleared as one. A plain store to the member does not
+ * affect the lock, which still carries its last release.
  */
 static union {
     atomic_ullong both;
@@ -259,7 +259,7 @@ static void fence_reader(void)
 }
 LAB_SCENARIO(mp_fences, .Threads = {fence_writer, fence_reader}, .Model = "c11");
 
-/* A spin loop ends when what it looks at changes, is a livelock when that never happens, and may read old values. */
+/* A spin loop ends when its variable changes, is a livelock if that never happens, and may read old values. */
 static void spinner(void)
 {
     while (LOAD(y, acquire) == 0)
@@ -317,7 +317,7 @@ static void sleeper(void)
 }
 LAB_SCENARIO(nobody_wakes, .Threads = {sleeper}, .Expect = "deadlock");
 
-/* Choices are all made. */
+/* All choices are explored. */
 static void chooser(void)
 {
     unsigned a = LabChoose(3), b = LabChoose(4);

@@ -1,6 +1,6 @@
 /*
  * machine.c: the explorer's own test, second part: threads, choices of the machine, verdicts that need the library, and
- * what a test can ask for.
+ * the options of a test.
  */
 #include <interlock/lab.h>
 
@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* Threads from inside of threads: a join orders what the child did. */
+/* Threads created by threads: a join orders what the child did. */
 static int data;
 static atomic_int flag;
 
@@ -33,7 +33,7 @@ static void impatient_parent(void)
 }
 LAB_SCENARIO(spawn_without_join, .Threads = {impatient_parent}, .Expect = "race");
 
-/* What holds at every step. */
+/* Invariants. */
 static void counter(void)
 {
     atomic_fetch_add(&flag, 1);

@@ -1,7 +1,7 @@
 /*
- * rc11.c: what RC11 allows and forbids, by hand: the programs whose answer is well known, and those that a model with
- * one order of stores and one order of sequentially consistent accesses gets wrong. Each allowed outcome is an
- * assertion that must fail. lab/self/axioms.py has the same for every combination of orders.
+ * rc11.c: what RC11 allows and forbids, by hand: the programs with well-known outcomes, and those that a model with one
+ * order of stores and one order of sequentially consistent accesses gets wrong. Each allowed outcome is an assertion
+ * that must fail. lab/self/axioms.py has the same for every combination of orders.
  */
 #include <interlock/lab.h>
 
@@ -70,7 +70,7 @@ TWO(rc11_sb_fence_one, STORE(x, 1, relaxed); FENCE(seq_cst); r[0] = LOAD(y, rela
 TWO(rc11_sb_fence_weak, STORE(x, 1, relaxed); FENCE(seq_cst); r[0] = LOAD(y, relaxed), STORE(y, 1, release);
     r[1] = LOAD(x, acquire), r[0] == 0 && r[1] == 0, ALLOWED);
 
-/* Dekker, and a reader that announces itself, as a grace period looks for it. */
+/* Dekker, and a reader that announces itself to a grace period. */
 TWO(rc11_dekker_release_sc, STORE(x, 1, release); r[0] = LOAD(y, seq_cst) == 0 ? ADD(lock, 1, relaxed) : 9,
     STORE(y, 1, release); r[1] = LOAD(x, seq_cst) == 0 ? ADD(lock, 1, relaxed) : 9, r[0] < 2 && r[1] < 2, ALLOWED);
 TWO(rc11_dekker_sc, STORE(x, 1, seq_cst); r[0] = LOAD(y, seq_cst) == 0 ? ADD(lock, 1, relaxed) : 9,

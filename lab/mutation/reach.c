@@ -1,5 +1,5 @@
-/* reach.c: for the mutation check: counts which of the changed functions a scenario comes to, in a file. Not
-   instrumented, so the explorer does not know of it. */
+/* reach.c: for the mutation check: counts in a file which of the changed functions a scenario reaches. Not
+   instrumented, so the explorer does not see it. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

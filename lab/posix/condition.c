@@ -1,7 +1,7 @@
 /*
- * condition.c: pthread_cond_t. A wait is two steps: it releases the mutex and queues itself; it comes back with the
- * mutex, which it can when it was signaled and the mutex is free. A timeout is a step in between. Which waiter a signal
- * wakes is a choice, and so is a spurious wakeup, while the scenario allows any. A signal synchronizes nothing; the mutex
+ * condition.c: pthread_cond_t. A wait is two steps: it releases the mutex and queues itself; it returns with the mutex,
+ * which it can when it was signaled and the mutex is free. A timeout is a step in between. Which waiter a signal wakes
+ * is a choice, and so is a spurious wakeup, while the scenario allows any. A signal synchronizes nothing; the mutex
  * does.
  */
 #include "posix.h"
@@ -143,7 +143,7 @@ static void signal_waiters(pthread_cond_t *condition, uint32_t count, const char
 
     check(condition, call, pc);
     if (!lab_sched_active())
-        return; /* nobody waits */
+        return; /* no waiters */
     lab_thread *t = lab_posix_announce(condition, pc);
     lab_step_access(t, lab_posix_entry(condition), true);
     lab_sched_point(t);

@@ -174,7 +174,7 @@ long syscall(long number, ...)
     return result;
 }
 
-/* Unlike getpid, it tells threads apart. */
+/* Unlike getpid, it distinguishes threads. */
 pid_t gettid(void)
 {
     if (lab != NULL && lab->current != NULL)

@@ -1,6 +1,6 @@
 /*
  * mutex.c: pthread_mutex_t of all kinds, and pthread_spinlock_t. A mutex has the C library's layout, so that its
- * initializers fit. A recursive lock or unlock is no step: no other thread can tell.
+ * initializers fit. A recursive lock or unlock is not a step: no other thread can observe it.
  */
 #include "posix.h"
 
@@ -197,7 +197,7 @@ int lab_posix_mutex_leave(pthread_mutex_t *mutex, const char *call, uintptr_t pc
     if (is_robust(mutex) && lab_posix_self() < MAX_THREADS)
         forget_robust(mutex);
     if (m->flags & OWNER_DIED)
-        m->flags = NOT_RECOVERABLE; /* nobody has made it consistent */
+        m->flags = NOT_RECOVERABLE; /* it was not made consistent */
     m->lock = 0;
     m->count = 0;
     m->owner = 0;

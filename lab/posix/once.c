@@ -22,12 +22,12 @@ static bool is_open(const lab_thread *t)
 
 static void describe(const lab_thread *t, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "waits for the initialization of $%lx$, which another thread makes", t->op.address);
+    snprintf(buffer, size, "waits for the initialization of $%lx$, which another thread runs", t->op.address);
 }
 
 static const lab_gate once_gate = {is_open, describe};
 
-/* TRUE: the caller is to run the routine. */
+/* TRUE: the caller runs the routine. */
 static bool begin(const once_object *o, const char *call, uintptr_t pc)
 {
     if (!lab_sched_active()) {
@@ -38,7 +38,7 @@ static bool begin(const once_object *o, const char *call, uintptr_t pc)
         *o->state = RUNS;
         return true;
     }
-    if (*o->state == DONE) { /* for ever: the order makes no difference, and this is no step */
+    if (*o->state == DONE) { /* final: the order makes no difference, and this is not a step */
         const lab_cell *c = lab_cell_of(lab_posix_exit_cell(o->object));
 
         if (c->last_write != NO_STEP)

@@ -6,10 +6,9 @@
  * One call is one step. A call that may block waits at a gate (engine.h), so a schedule never contains a failed attempt.
  * For each object there are three cells (engine.h):
  * - Entry: written by what takes the object (lock, wait of a semaphore). Two such steps do not commute.
- * - Exit: written by what gives it back (unlock, post). It orders the step that this enables after it; but that step
- *   could not have come earlier, so the two are no race (lab_step_follow).
- * - Readers: what shared owners give back.
- * An attempt that does not block (trylock, timed) reads both.
+ * - Exit: written by what releases it (unlock, post). It orders the enabled step after it; but that step could not have
+ *   come earlier, so the two need not be tried in the other order (lab_step_follow).
+ * - Readers: written by the releases of shared owners. An attempt that does not block (trylock, timed) reads both.
  *
  * The state of an object is in its own memory, which the explorer restores before every schedule.
  */
@@ -86,7 +85,7 @@ bool lab_posix_deadline(clockid_t clock, const struct timespec *time, uint64_t *
 /* Cancellation: before and after a call that is a cancellation point. */
 bool lab_posix_is_cancelled(const lab_thread *t);
 void lab_posix_test_cancel(lab_thread *t);
-void lab_posix_access_cancel(lab_thread *t); /* the announced step looks whether t was cancelled */
+void lab_posix_access_cancel(lab_thread *t); /* the announced step checks whether t was cancelled */
 void lab_posix_end_thread(void *result) __attribute__((noreturn));
 
 /* mutex.c, for condition variables */

@@ -116,8 +116,8 @@ void __assert_fail(const char *expression, const char *file, unsigned line, cons
 }
 
 /*
- * What a library of the program calls later must be in the executable before the linker comes to that library: a function
- * of each file.
+ * Functions that a library of the program calls later must be in the executable before the linker reaches that library:
+ * one of each file.
  */
 __attribute__((used)) static void *const all_files[] = {
     (void *)fork,           (void *)mtx_lock,           (void *)clock_gettime,     (void *)pthread_cond_wait,
@@ -159,7 +159,7 @@ uintptr_t lab_program_entry(void)
     return c->function != NULL ? (uintptr_t)c->function : (uintptr_t)__real_main;
 }
 
-/* What there is to run. */
+/* The scenarios to run. */
 
 static void add_case(const char *name, void (*function)(void))
 {

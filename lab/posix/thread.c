@@ -1,6 +1,6 @@
 /*
  * thread.c: pthread_create to pthread_exit, cancellation, and thread-specific data. Cancellation is deferred: a thread
- * looks at its cancellation points whether it was cancelled. These looks are steps only in programs that cancel.
+ * checks at its cancellation points whether it was cancelled. These checks are steps only in programs that cancel.
  */
 #include "posix.h"
 
@@ -453,7 +453,7 @@ int pthread_setcanceltype(int type, int *old)
     return 0;
 }
 
-/* Thread-specific data. Before the first schedule it belongs to nobody. */
+/* Thread-specific data. Before the first schedule it belongs to no thread. */
 
 static const void *values_of_nobody[LAB_POSIX_KEYS];
 

@@ -1,16 +1,15 @@
 /*
- * access.c: what an access costs. The entry points of the sanitizer come here, as they come to atomic.c and race.c in
- * the explorer.
+ * access.c: the cost of an access. The sanitizer's entry points lead here, as they lead to atomic.c and race.c in the
+ * explorer.
  *
- * Loops that wait for a change are most of what a machine with many processors does, and nothing happens in them: the
- * line is in the cache, and the same value is loaded again. A thread that loads what it has loaded before, at the same
- * place, without having done anything else since, is such a loop: each turn costs it PAUSE_CYCLES, because that is what
- * is in the loop and cannot be seen from here. After a few turns it leaves the queue until somebody takes one of the
- * loop's lines from its cache, or for SPIN_CYCLES, since a loop may count its turns. Then it makes up for the turns
- * that it has slept through: it runs in the past, where its own cache still answers, until its clock has come to the
- * present. So the code makes every turn that it would have made, at the right time, and nobody has to be asked
- * meanwhile. One that ends its loop by itself in the past does whatever is next in the present, at most SPIN_CYCLES
- * late.
+ * A machine with many processors spends most of its time in loops that wait for a change. Nothing happens in them: the
+ * line is in the cache, and the same value is loaded again. A thread that repeats a load at the same place without
+ * having done anything else is in such a loop. Each iteration costs PAUSE_CYCLES, for the pause in the loop, which is
+ * not visible here. After a few iterations the thread leaves the queue until another processor takes one of the loop's
+ * lines from its cache, or for SPIN_CYCLES, since a loop may count its iterations. Then it catches up: it runs in the
+ * past, where its own cache still hits, until its clock reaches the present. So the code executes every iteration that
+ * it would have executed, at the right time, without a visit to the queue in between. A loop that ends by itself in the
+ * past continues in the present, at most SPIN_CYCLES late.
  */
 #include "machine.h"
 
@@ -75,7 +74,7 @@ static void forget_loop(scale_thread *t)
     t->turns = 0;
 }
 
-/* A loop may look at several words: any of them may end it. */
+/* A loop may read several words: any of them may end it. */
 static bool is_line_of_loop(const scale_thread *t, const cache_line *line)
 {
     for (uint32_t i = 0; i < t->load_count; i++)
@@ -114,7 +113,7 @@ static scale_load *find_load(scale_thread *t, uintptr_t address, uintptr_t pc)
     return NULL;
 }
 
-/* A load that the cache has answered: is it a turn of a loop? */
+/* A cache hit: is it an iteration of a loop? */
 static void note_load(scale_thread *t, uintptr_t address, u128 value, uintptr_t pc)
 {
     scale_load *load = find_load(t, address, pc);
@@ -138,9 +137,9 @@ static void note_load(scale_thread *t, uintptr_t address, u128 value, uintptr_t 
 /* Accesses. */
 
 /*
- * A transfer begins when those of the same line that were asked for before are over. Half of it is the way to the cache
- * that has the line, or that will have it by then: so long it can still be used there. Then it is taken, and the other
- * half is the way back, which is what is returned.
+ * A transfer begins when earlier transfers of the same line have ended. The first half is the request's way to the
+ * cache that has the line, or will have it by then: until it arrives, that cache can still use the line. The second
+ * half is the way back, which is returned.
  */
 static uint64_t fetch_line(scale_thread *t, cache_line *line, bool write)
 {
@@ -159,7 +158,7 @@ static uint64_t fetch_line(scale_thread *t, cache_line *line, bool write)
     return cycles / 2;
 }
 
-/* TRUE: the thread's own cache has answered. */
+/* TRUE: a hit in the thread's own cache. */
 static bool access_line(scale_thread *t, uintptr_t address, bool write, bool locked, uintptr_t pc)
 {
     cache_line *line = cache_find(address);
@@ -254,7 +253,7 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     return old;
 }
 
-/* One that fails takes the line all the same. */
+/* A failed one also takes the line. */
 u128 lab_atomic_cas(uintptr_t address, size_t size, u128 expected, u128 desired, int order, int failure, uintptr_t pc)
 {
     (void)order;
@@ -284,7 +283,7 @@ void lab_atomic_fence(int order, uintptr_t pc)
         machine_pass(LOCKED_CYCLES);
 }
 
-/* Memory is not used again. */
+/* Memory is not reused. */
 char *lab_reuse_choose(size_t size, size_t alignment)
 {
     (void)size;

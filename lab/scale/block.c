@@ -18,7 +18,7 @@ static uint64_t clock_of(uint64_t time)
     return time > START_OF_TIME ? (time - START_OF_TIME) * CYCLES_PER_UNIT : 0;
 }
 
-/* FALSE: the deadline has come first. */
+/* FALSE: the deadline passed first. */
 static bool sleep_on(scale_thread *t, uintptr_t address, uint64_t deadline)
 {
     t->waits_on = address;

@@ -214,7 +214,7 @@ static bool has_sharer(const cache_line *line, uint32_t node, bool inside)
     return false;
 }
 
-/* A read is answered by the nearest cache that has the line, a write waits for all of them. Memory is everywhere. */
+/* The nearest cache that has the line serves a read; a write waits for all of them. Memory is equally near to all. */
 bool cache_crosses(const cache_line *line, uint32_t processor, bool write)
 {
     if (model.nodes == 1 || line->state == LINE_UNCACHED || cache_has(line, processor, write))

@@ -1,7 +1,7 @@
 /*
- * cache.h: the caches of the machine on which locks are counted. One for each processor, without limit of size, kept
- * coherent by MESI in lines of 64 bytes. A line is never thrown out to make room, so it is cold once, and after that
- * whatever moves it is somebody else's access.
+ * cache.h: the caches of the machine on which locks are counted. One for each processor, of unlimited size, kept
+ * coherent by MESI in lines of 64 bytes. A line is never evicted, so it is cold once, and afterwards only accesses of
+ * other processors move it.
  */
 #ifndef LAB_SCALE_CACHE_H
 #define LAB_SCALE_CACHE_H
@@ -16,7 +16,7 @@ typedef enum cache_answer {
     CACHE_HIT,
     CACHE_COLD,     /* no cache had it */
     CACHE_TRANSFER, /* another cache had it */
-    CACHE_UPGRADE   /* this cache had it, and so had others: a write had to take it from them */
+    CACHE_UPGRADE   /* this cache and others had it: a write had to invalidate it there */
 } cache_answer;
 
 typedef enum cache_line_state {
@@ -30,8 +30,8 @@ typedef enum cache_line_kind { KIND_OTHER, KIND_LOCK, KIND_DATA, KINDS } cache_l
 
 typedef struct cache_line {
     uintptr_t address;   /* divided by CACHE_LINE; 0: an empty place of the table */
-    uint64_t busy_until; /* of the machine that uses the model: transfers of a line follow each other */
-    uint64_t wanted_in;  /* the same's: nodes in which it is, or will be after the transfers that were asked for */
+    uint64_t busy_until; /* of the machine that uses the model: transfers of a line are serialized */
+    uint64_t wanted_in;  /* likewise: nodes in which it is, or will be after pending transfers */
     uint64_t transfers, invalidations;
     uint32_t sharers; /* LINE_SHARED: number of its set */
     uint16_t owner;   /* LINE_EXCLUSIVE, LINE_MODIFIED */
@@ -39,13 +39,13 @@ typedef struct cache_line {
     uint8_t kind;
 } cache_line;
 
-/* What has been counted since cache_clear_counts, in lines of one kind. */
+/* The counts since cache_clear_counts, for lines of one kind. */
 typedef struct cache_counts {
     uint64_t hits, cold, transfers, upgrades, invalidations;
-    uint64_t crossings; /* transfers and upgrades that had to ask another node */
+    uint64_t crossings; /* transfers and upgrades that involved another node */
 } cache_counts;
 
-/* Accesses that had to ask other caches. */
+/* Accesses that involved other caches. */
 static inline uint64_t cache_remote(const cache_counts *counts)
 {
     return counts->transfers + counts->upgrades;
@@ -53,12 +53,12 @@ static inline uint64_t cache_remote(const cache_counts *counts)
 
 typedef void cache_invalidated(uint32_t processor, const cache_line *line);
 
-void cache_initialize(uint32_t processors, cache_invalidated *invalidated); /* forgets everything; NULL: nobody asks */
+void cache_initialize(uint32_t processors, cache_invalidated *invalidated); /* resets everything; NULL: no callback */
 /* The first `processors` are divided into nodes of the same size; the others belong to the nodes in turn. */
 void cache_divide(uint32_t processors, uint32_t nodes);
 uint32_t cache_node(uint32_t processor);
-bool cache_crosses(const cache_line *line, uint32_t processor, bool write); /* would it have to ask another node? */
-cache_line *cache_find(uintptr_t address);                                  /* makes it, in no cache, if it is new */
+bool cache_crosses(const cache_line *line, uint32_t processor, bool write); /* would it involve another node? */
+cache_line *cache_find(uintptr_t address);                                  /* creates it, uncached, if it is new */
 bool cache_has(const cache_line *line, uint32_t processor, bool write);     /* would it be a hit? */
 cache_answer cache_access(cache_line *line, uint32_t processor, bool write);
 void cache_set_kind(uintptr_t address, size_t size, cache_line_kind kind);

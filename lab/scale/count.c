@@ -1,10 +1,9 @@
 /*
- * count.c: what is counted, and from when to when. A lock that adapts to its use is first used by all processors, for
- * some rounds each. Then each goes two rounds alone, so that it has touched everything that is its own. At last they go
- * round together, beginning in an order that is not that of their numbers, because a queue keeps the order in which it
- * was formed and neighbours are in one node. The counting begins when all have arrived and the lock has been acquired
- * for a while: the arrival of very many processors would count more than what follows. It ends when there are enough
- * acquisitions, and nobody stops before.
+ * count.c: what is counted, and when. All processors first use a lock that adapts to its use, for a few rounds each.
+ * Then each processor makes two rounds alone, so that it has touched all of its own memory. Finally all make rounds
+ * together, starting in an order other than that of their numbers, because a queue keeps its initial order and
+ * neighbours are in one node. Counting begins when all have arrived and the lock has been in use for a while: otherwise
+ * the arrival of very many processors would dominate. It ends after enough acquisitions; no processor stops earlier.
  */
 #include "../hal/labhal.h"
 
@@ -26,7 +25,7 @@ static struct count_state {
     uint64_t warm_up, wanted;
     uint64_t acquired; /* since the preparation, then since the counting began */
     uint64_t began;
-    uint32_t arrived; /* processors that go round together */
+    uint32_t arrived; /* processors that make rounds together */
     bool prepared, counting, finished;
     scale_result result;
     uint32_t posted[MOST_COUNTED]; /* and not served yet, by poster */
@@ -123,7 +122,7 @@ static uint64_t random_of(scale_thread *t)
     return t->random >> 40;
 }
 
-/* Not always as long, or all processors would go in step. */
+/* Of varying length, so that processors do not run in lockstep. */
 static void do_something_else(scale_thread *t)
 {
     machine_pass(LEAST_BETWEEN + random_of(t) % (MOST_BETWEEN - LEAST_BETWEEN));

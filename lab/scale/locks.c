@@ -1,8 +1,8 @@
 /*
- * locks.c: the locks that are counted, each used as its users use it. This file is instrumented like the library, so
- * what is inline in the public headers is counted too.
+ * locks.c: the locks that are counted, each in its typical use. This file is instrumented like the library, so what is
+ * inline in the public headers is counted too.
  *
- * Whoever holds a lock exclusively changes a variable under it, whoever shares one reads it.
+ * An exclusive owner changes a variable under the lock, a sharer reads it.
  */
 #include "locks.h"
 
@@ -10,7 +10,7 @@
 
 #define SCALE_TAG 0x6c616353u /* "Scal" */
 
-/* A lock of each kind, on lines of its own; pointers to those that are allocated, which nobody writes any more. */
+/* A lock of each kind, on lines of its own; pointers to those that are allocated, which are no longer written. */
 #define ON_LINES __attribute__((aligned(64)))
 
 static struct {

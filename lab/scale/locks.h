@@ -1,4 +1,4 @@
-/* locks.h: the locks that are counted, and what they call to be counted. */
+/* locks.h: the locks that are counted, and the functions that count. */
 #ifndef LAB_SCALE_LOCKS_H
 #define LAB_SCALE_LOCKS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which picture it is in. */
+/* The plot that shows it. */
 typedef enum scale_group { GROUP_EXCLUSIVE, GROUP_SHARED, GROUP_OBJECTS, GROUPS } scale_group;
 
 typedef struct scale_lock {
@@ -18,8 +18,8 @@ typedef struct scale_lock {
     bool at_dispatch;         /* by threads that are at DISPATCH_LEVEL */
     bool parallel;            /* acquisitions do not wait for each other: there are many of them */
     uint32_t warm_up;         /* rounds of each processor before that, for a lock that adapts to its use */
-    uint32_t first;           /* not 0: just the first so many acquisitions of a new lock are counted */
-    uint32_t library_threads; /* at most so many does the library create for it */
+    uint32_t first;           /* not 0: only this many first acquisitions of a new lock are counted */
+    uint32_t library_threads; /* how many threads the library creates for it at most */
 } scale_lock;
 
 /* What they protect, on a line of its own. */
@@ -34,15 +34,15 @@ extern const size_t scale_lock_count;
 /* count.c. The calls cost the machine nothing. */
 void count_lock(void *lock, size_t size); /* by setup: this memory is the lock's */
 void count_begins(void);
-void count_acquired(void); /* does not return if that was the last one wanted */
-void count_holds(void);    /* time passes, as for somebody who has got the lock for a reason */
-void count_posted(void);   /* work for somebody else: waits if too much of it has not been served yet */
+void count_acquired(void); /* does not return after the last one */
+void count_holds(void);    /* time passes, for the work of the owner */
+void count_posted(void);   /* work for another thread: waits if too much of it is pending */
 void count_served(uint32_t poster);
 uint32_t count_processor(void); /* the current one's number */
 uint32_t count_processors(void);
 uint32_t count_node(void);
 
-/* locks.c: what the owner of a lock does. */
+/* locks.c: the work of a lock's owner. */
 void count_change_data(void);
 
 /* references.c */

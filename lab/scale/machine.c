@@ -1,4 +1,4 @@
-/* machine.c: threads, clocks, and who runs next. The queue is a binary heap, by time and then by number. */
+/* machine.c: threads, clocks, and scheduling. The queue is a binary heap, by time and then by number. */
 #include "machine.h"
 
 #include <stdarg.h>
@@ -160,7 +160,8 @@ bool machine_run(void)
 
 /* Threads. */
 
-/* It is at the gate, or has ended. Who waits with a deadline stays in the queue: what has been started is over first.
+/* It is at the gate, or has ended. A thread that waits with a deadline stays in the queue: what was started ends
+   first.
  */
 static void arrive(const scale_thread *t)
 {
@@ -247,7 +248,7 @@ void machine_level_clocks(void)
         machine.threads[i].clock = latest;
 }
 
-/* What lab/hal asks of whoever runs it, and what this machine does not do. */
+/* What lab/hal requires of its machine, and what this machine does not do. */
 
 void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
 {

@@ -5,10 +5,9 @@
  *
  * A processor has a cache and runs one thread, a fiber. The threads that the library creates for itself (the clock, the
  * workers of a pool) have processors of their own beyond those of the machine: to the library they run on one of its
- * processors, in turn. Each has a clock of its own, in cycles, and who is furthest
- * behind runs. An access that its own cache answers costs a cycle; any other is a transfer, which costs LINE_CYCLES
- * and waits for the transfers of that line that were asked for before. So the order of all accesses is one order, and
- * the same in every run.
+ * processors, in turn. Each has its own clock, in cycles, and the one furthest behind runs. A cache hit costs one
+ * cycle; any other access is a transfer, which costs LINE_CYCLES and waits for earlier transfers of that line. So all
+ * accesses have one order, the same in every run.
  */
 #ifndef LAB_SCALE_MACHINE_H
 #define LAB_SCALE_MACHINE_H
@@ -20,10 +19,10 @@
 #define HIT_CYCLES    1
 #define LOCKED_CYCLES 20    /* an atomic read-modify-write on a line that the cache owns */
 #define LINE_CYCLES   100   /* a transfer, an upgrade, or from memory */
-#define NODE_CYCLES   300   /* a transfer or an upgrade for which another node has to be asked */
-#define PAUSE_CYCLES  40    /* a turn of a loop that waits for a change */
+#define NODE_CYCLES   300   /* a transfer or an upgrade that involves another node */
+#define PAUSE_CYCLES  40    /* an iteration of a loop that waits for a change */
 #define CALL_CYCLES   1000  /* a call of the host's kernel */
-#define WAKE_CYCLES   10000 /* from the wake to the first instruction of who was woken */
+#define WAKE_CYCLES   10000 /* from the wake to the first instruction of the woken thread */
 
 #define CYCLES_PER_UNIT 300 /* of the library's time, 100 ns, at 3 GHz */
 
@@ -37,23 +36,24 @@ typedef struct scale_load {
 typedef struct scale_thread {
     lab_thread base; /* what lab/hal knows of it; lab->current points to it */
     uint64_t clock;
-    uint64_t key;   /* when it is to run, if it is in the queue, and */
+    uint64_t key;   /* when it runs, if it is in the queue, and */
     uint32_t place; /* where in it; NOT_QUEUED */
     uint64_t random;
 
     /* Asleep. */
     uintptr_t waits_on; /* 0: it is not */
-    uint64_t ticket;    /* who came first is woken first */
+    uint64_t ticket;    /* the order of arrival, in which threads are woken */
     bool at_gate;
     bool is_library; /* created by the library: it need not end, and may sleep */
 
-    /* In a loop: what it has loaded since it last did anything else, and the load that ends a turn. */
+    /* In a loop: its loads since it last did anything else, and the load that ends an iteration. */
     scale_load loads[MAX_SPIN_LOADS];
     uint32_t load_count;
     const scale_load *marker; /* NULL: none is known */
     uint32_t turns;
-    bool watches;             /* it does not run before somebody takes a line that it has loaded, or for a while */
-    uint64_t catches_up_with; /* turns that it has slept through are made up for until then */
+    bool watches;             /* it does not run until another processor takes a line that it has loaded, or a time has
+                                 passed */
+    uint64_t catches_up_with; /* until then it catches up on skipped iterations */
 
     /* For the counts. */
     uint64_t began;
@@ -73,14 +73,14 @@ scale_thread *machine_thread(uint32_t number);
 uint32_t machine_processors(void);
 uint32_t machine_threads(void); /* with those that the library has created */
 bool machine_run(void);         /* until it is stopped, or all are at the gate or at their end; FALSE: they sleep */
-void machine_stop(void);        /* by a thread: for good */
-void machine_gate(void);        /* called by a thread: it stands still until the gate is opened for it */
+void machine_stop(void);        /* by a thread: permanently */
+void machine_gate(void);        /* called by a thread: it blocks until the gate is opened for it */
 void machine_open_gate(uint32_t number);
-void machine_level_clocks(void); /* everybody's becomes that of the latest */
+void machine_level_clocks(void); /* all clocks become that of the latest */
 void machine_queue(scale_thread *t, uint64_t when);
 void machine_hurry(scale_thread *t, uint64_t when); /* it is in the queue: not later than that */
 void machine_leave(void);                           /* the current thread is in the queue, or sleeps: others run */
-void machine_take_turn(scale_thread *t);            /* returns when nobody is behind t */
+void machine_take_turn(scale_thread *t);            /* returns when no clock is behind t */
 void machine_pass(uint64_t cycles);                 /* they pass for the current thread */
 
 static inline scale_thread *machine_current(void)

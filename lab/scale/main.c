@@ -1,6 +1,6 @@
 /*
  * main.c: the program. Every count is made in a process of its own, because the number of processors is read when the
- * library is loaded; the processes run beside each other, and none of them knows of the others.
+ * library is loaded; the processes run concurrently and independently.
  */
 #include "program.h"
 
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* So many acquisitions are counted, up to so many processors: each may cost as much as there are processors. */
+/* Acquisitions to count, up to a number of processors: the cost of each may grow with the number of processors. */
 #define MANY          64
 #define VERY_MANY     512
 #define MANY_WANTED   2000
@@ -23,10 +23,10 @@ static const char usage[] =
     "  --processors N,...     of the machine, 1 to 2560 (default 1,2,8,64,512,2560)\n"
     "  --nodes N              NUMA nodes, among which the processors are divided (default 1)\n"
     "  --lock TEXT            only locks whose name has it\n"
-    "  --acquisitions N       so many are counted (default: 250 to 2000, more where they are cheap)\n"
-    "  --lines                where the lines were when they were transferred: code, and memory\n"
-    "  --json                 everything that was counted\n"
-    "  --plot FILE.svg        draws it, by gnuplot\n"
+    "  --acquisitions N       acquisitions to count (default: 250 to 2000, more where they are cheap)\n"
+    "  --lines                shows which code transferred which memory\n"
+    "  --json                 all counts, as JSON\n"
+    "  --plot FILE.svg        draws a plot with gnuplot\n"
     "  --jobs N               processes (default: as many as the host has processors)\n"
     "  --list                 the locks\n"
     "  --tap                  tests itself, for a test harness\n";
@@ -49,7 +49,7 @@ static int measure(char **argv)
     int to = atoi(argv[4]);
 
     if (!count_measure(lock, processors, nodes, strtoull(argv[2], NULL, 10), &m.result)) {
-        fprintf(stderr, "lab-scale: %s, %u processors: everybody sleeps\n", lock->name, processors);
+        fprintf(stderr, "lab-scale: %s, %u processors: all threads sleep\n", lock->name, processors);
         return 2;
     }
     if (argv[5] != NULL)
@@ -74,7 +74,7 @@ static void become_measure(const cell *c, int to, bool lines)
     _exit(2);
 }
 
-/* In the process that asks for them. */
+/* In the parent process. */
 
 static void start(cell *c, bool lines)
 {

@@ -1,6 +1,6 @@
 /*
- * objects.c: queues, completion ports, the pool and timers, which are no locks but are used by all processors at once.
- * Instrumented like locks.c. What is each processor's own is on lines of its own.
+ * objects.c: queues, completion ports, the pool and timers, which are not locks but are used by all processors at once.
+ * Instrumented like locks.c. Per-processor data is on separate lines.
  */
 #include "locks.h"
 
@@ -11,7 +11,7 @@
 #define ON_LINES        __attribute__((aligned(64)))
 #define MOST_PROCESSORS 2560
 
-/* What a processor puts in, and what it has taken out, which it puts in next. */
+/* What a processor inserts, and what it has removed, which it inserts next. */
 static struct {
     LIST_ENTRY entry ON_LINES;
 } entries[MOST_PROCESSORS];

@@ -1,9 +1,9 @@
-/* plot.c: the picture. Both axes are logarithmic; nothing at all has a place of its own at the bottom. */
+/* plot.c: the plot. Both axes are logarithmic; zero has its own place at the bottom. */
 #include "program.h"
 
 #include <stdio.h>
 
-#define LOWEST 0.03 /* what stands for nothing */
+#define LOWEST 0.03 /* the value drawn for zero */
 
 static const char script[] = "set terminal svg size 1100,760 font 'sans,13'\n"
                              "set output \"%s\"\n"
@@ -13,7 +13,7 @@ static const char script[] = "set terminal svg size 1100,760 font 'sans,13'\n"
                              "set ylabel 'lines'\n"
                              "set yrange [%g:10000]\n"
                              "set ytics (\"0\" %g, 0.1, 1, 10, 100, 1000, 10000)\n"
-                             "set border linecolor '#7d8590'\n" /* readable on white and on dark paper */
+                             "set border linecolor '#7d8590'\n" /* readable on light and dark backgrounds */
                              "set tics textcolor '#7d8590'\n"
                              "set title textcolor '#7d8590'\n"
                              "set key textcolor '#7d8590'\n"

@@ -1,4 +1,4 @@
-/* processor.c: what the library is told of the processors: they are all there, and its threads have them to themselves.
+/* processor.c: the processors as the library sees them: all available, and used only by its threads.
  */
 #include "../hal/labhal.h"
 
@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-/* As src/hal/processor.c has it. */
+/* As in src/hal/processor.c. */
 #define YIELDS_BEFORE_SLEEP   4
 #define YIELDING_ROUNDS       64
 #define SHORTEST_NAP          3000
@@ -38,7 +38,7 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return NtCycles > PAUSE_CYCLES ? NtCycles / PAUSE_CYCLES : 1;
 }
 
-/* The look that follows pays for one of them: see access.c. */
+/* The read that follows pays for one of them: see access.c. */
 VOID HalPauseFor(ULONG Pauses)
 {
     if (lab_sched_active() && Pauses > 1) {
@@ -60,14 +60,14 @@ ULONG HalYieldsBeforeSleep(VOID)
     return YIELDS_BEFORE_SLEEP;
 }
 
-/* Nobody wants the processor, so the call returns at once. */
+/* No other thread wants the processor, so the call returns at once. */
 BOOLEAN HalYieldToOther(VOID)
 {
     HalDispatch.Yield();
     return FALSE;
 }
 
-/* Nor does anybody have to be made to give it away. */
+/* And no thread has to be made to yield it. */
 VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);

@@ -41,7 +41,8 @@ bool measure_cells(cell *cells, size_t count, unsigned jobs, bool lines); /* FAL
 
 /* table.c */
 double per_acquisition(const scale_result *result, uint64_t number);
-uint64_t lock_transfers(const scale_result *result); /* whatever the lock moves: all but the data that it protects */
+uint64_t lock_transfers(const scale_result *result); /* all lines that the lock moves, without the data that it
+                                                        protects */
 uint64_t lock_crossings(const scale_result *result); /* of these, between nodes */
 void print_tables(const options *o, const cell *cells, size_t count);
 void print_json(const cell *cells, size_t count);

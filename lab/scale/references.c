@@ -1,12 +1,13 @@
 /*
- * references.c: locks from the literature, as a measure for the library's. Instrumented like locks.c. A thread waits by
- * looking again and again, as these locks do: nobody sleeps.
+ * references.c: locks from the literature, as a measure for the library's. Instrumented like locks.c. Waiting threads
+ * spin, as these locks do: no thread sleeps.
  *
  * - Compare-exchange: one word, tried until it succeeds.
  * - Ticket: takes a number and waits until it is served. Every waiter reads the same word.
  * - MCS (Mellor-Crummey and Scott, 1991): a queue of nodes on the waiters' stacks; each waiter reads its own.
- * - Cohort (Dice, Marathe and Shavit, 2012): an MCS lock for each NUMA node and a ticket lock over them. Who holds both
- *   hands both to the next waiter of its node, MOST_IN_COHORT times at most: only then does the lock leave the node.
+ * - Cohort (Dice, Marathe and Shavit, 2012): an MCS lock for each NUMA node and a ticket lock over them. The owner of
+ *   both hands both to the next waiter of its node, at most MOST_IN_COHORT times: only then does the lock leave the
+ *   node.
  */
 #include "locks.h"
 
@@ -87,7 +88,7 @@ void round_ticket(void)
     ticket_release(&ticket.lock);
 }
 
-/* Returns with which state. */
+/* Returns the state. */
 static uint32_t mcs_acquire(mcs_node **last, mcs_node *own)
 {
     uint32_t state;

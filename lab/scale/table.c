@@ -1,4 +1,4 @@
-/* table.c: how the counts are shown. */
+/* table.c: the output of the counts. */
 #include "program.h"
 
 #include "ke/ki.h"
@@ -90,7 +90,7 @@ void print_tables(const options *o, const cell *cells, size_t count)
     print_table("Lines transferred between caches for one acquisition and release", lock_transfers, o, cells, count);
     if (o->nodes > 1)
         print_table("\nOf these, between nodes", lock_crossings, o, cells, count);
-    print_table("\nCycles of the machine for one: those of processors that run side by side count once", cycles, o,
+    print_table("\nCycles of the machine for one: cycles of parallel processors count once", cycles, o,
                 cells, count);
 }
 

@@ -1,6 +1,6 @@
 /*
- * test.c: the caches against sequences whose counts are known, the machine against times that are, and what the
- * documentation says of locks against what is counted.
+ * test.c: checks the caches with sequences of known counts, the machine with known times, and the documented properties
+ * of locks with the counts.
  */
 #include "program.h"
 
@@ -185,7 +185,7 @@ static void add_one(void *unused)
     lab_atomic_rmw((uintptr_t)word, sizeof(*word), RMW_ADD, 1, __ATOMIC_SEQ_CST, 2);
 }
 
-/* Each gets the line in its turn, has it long enough to use it twice, and the next one waits for that. */
+/* Each gets the line in turn, keeps it long enough to use it twice, and the next one waits for that. */
 static void a_line_goes_round(void)
 {
     start_all(100, add_one);
@@ -216,7 +216,7 @@ static void set_or_await(void *argument)
     seen_at = t->clock;
 }
 
-/* A loop makes the turns that fit into the time, though nobody runs them one by one. */
+/* A loop makes as many iterations as fit into the time, even if they are not executed one by one. */
 static void a_loop_waits_for_a_change(void)
 {
     turns = 0;

@@ -83,8 +83,8 @@ static void read_inside(lock *l)
     LabAssert(l->value == seen);
 }
 
-/* An exclusive operation. Before and After surround it; Acquire says whether it got the lock; Leave takes the place of
-   Release when the lock is gone. */
+/* An exclusive operation. Before and After surround it; Acquire returns whether it got the lock; Leave replaces Release
+   when the lock was freed. */
 #define EXCLUSIVE(Name, Before, Acquire, Release, Leave, After) \
     static void Name(lock *l, BOOLEAN leaving)                  \
     {                                                           \
@@ -710,7 +710,7 @@ static void upset_user(void)
     LAB_SCENARIO(freed_held_##Kind, .Setup = make_held_##Kind##_lock,                                                  \
                  .Threads = {use_and_leave, use_and_leave, use_and_leave, use_and_leave},                              \
                  .Flags = LAB_LARGE | LAB_CHECK_LEAKS, .Processors = 3);
-/* A lock that knows its owner cannot be freed while it has one. A numbered lock is never freed. A lock made of a word
+/* A lock that records its owner cannot be freed while it has one. A numbered lock is never freed. A lock made of a word
    and something to wait for touches the latter after the word is free. */
 #define FREED_FREE(Kind) CROWDS(Kind) FREED_LAST(Kind)
 #define FREED(Kind) CROWDS(Kind) FREED_LAST(Kind) FREED_HELD(Kind)

@@ -145,7 +145,7 @@ static void is_small(void)
 }
 LAB_SCENARIO(auto_expand_stays_small, .Setup = small, .Threads = {reader, writer}, .Finish = is_small);
 
-/* Locks that come and go at the same time have words of their own. */
+/* Locks that are allocated and freed concurrently have their own words. */
 static PEX_PUSH_LOCK_AUTO_EXPAND made[2];
 
 static void make(int index)
@@ -201,7 +201,7 @@ static void make_and_free(void)
 LAB_SCENARIO(auto_expand_made_and_freed, .Setup = made_first, .Threads = {make_and_free, make_and_free},
              .Flags = LAB_CHECK_LEAKS);
 
-/* Eight locks share the lines of one slab; the ninth has words, too. */
+/* Eight locks share the lines of one slab; the ninth has words too. */
 static void make_nine(void)
 {
     for (int i = 0; i < 8; i++)

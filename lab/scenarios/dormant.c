@@ -134,7 +134,7 @@ static void token_was_taken_or_not(void)
 LAB_SCENARIO(dormant_timeout, .Setup = setup, .Threads = {wait_for_token_in_time, set_first_twice, set_token},
              .Finish = token_was_taken_or_not);
 
-/* The older wait gets the token, even if it was dormant on its list when the younger one came. */
+/* The older wait gets the token, even if it was dormant on its list when the younger one arrived. */
 static void older(void)
 {
     say_waiting(0);
@@ -233,7 +233,7 @@ static void suspend_and_resume(void)
 LAB_SCENARIO(dormant_suspended, .Setup = setup,
              .Threads = {wait_for_two_and_say_so, set_first_twice, suspend_and_resume, set_second}, .Flags = LAB_LARGE);
 
-/* A queue at its limit: a thread that waits for the queue itself is released by an entry that no dequeuer may have. */
+/* A queue at its limit: a thread that waits for the queue itself is released by an entry that no dequeuer may take. */
 static KQUEUE queue;
 static LIST_ENTRY entries[3];
 
@@ -243,7 +243,7 @@ static void setup_queue(void)
     KeInitializeQueue(&queue, 1);
 }
 
-/* Counts for the queue from its first entry on, and comes for the second when the others have seen it. */
+/* Counts for the queue from its first entry on, and removes the second when the others have seen it. */
 static void worker(void)
 {
     KeInsertQueue(&queue, &entries[0]);

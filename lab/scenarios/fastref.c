@@ -132,7 +132,7 @@ static void replacer(void)
     ObDereferenceObject(old);
 }
 
-/* The first is gone; the second has the cached references and that of the word itself. */
+/* The first was freed; the second has the cached references and that of the word itself. */
 static void adds_up(void)
 {
     EX_FAST_REF now = {.Value = reference.Value};

@@ -122,7 +122,7 @@ LAB_SCENARIO(irp_cancel_twice_or_complete, .Setup = setup_kept, .Threads = {comp
              .Finish = first_is_done, .Flags = LAB_LARGE);
 LAB_SCENARIO(irp_send_or_cancel, .Setup = setup_keep, .Threads = {send_and_await, cancel_first});
 
-/* The creator frees its packet as soon as it is complete; the completing and the cancelling thread are still at it. */
+/* The creator frees its packet as soon as it is complete; while the completing and the cancelling thread still run. */
 static void free_first(void)
 {
     await(0);
@@ -308,7 +308,7 @@ LAB_SCENARIO(startio_cancel_queued, .Setup = setup_startio, .Threads = {finish_c
 LAB_SCENARIO(startio_cancel_current, .Setup = setup_startio, .Threads = {finish_current, cancel_first},
              .Finish = both_done);
 
-/* A remove lock: the remover returns when nobody uses the device, and nobody uses it afterwards. */
+/* A remove lock: the remover returns when no thread uses the device, and none uses it afterwards. */
 
 static IO_REMOVE_LOCK remove_lock;
 static int present = 1;
@@ -336,7 +336,7 @@ LAB_SCENARIO(remove_lock_wait, .Setup = setup_remove_lock, .Threads = {use_devic
 LAB_SCENARIO(remove_lock_two, .Setup = setup_remove_lock, .Threads = {use_device, use_device, remove_device},
              .Flags = LAB_LARGE);
 
-/* A request of a thread is delivered on it, by an APC that ends its wait for a moment. */
+/* A request of a thread is delivered on it, by an APC that briefly interrupts its wait. */
 
 static IO_STATUS_BLOCK iosb;
 static PIRP volatile held;

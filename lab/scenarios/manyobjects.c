@@ -75,7 +75,7 @@ static void wait_any_briefly(void)
     wait_many(0, WaitAny, FALSE, &timeout);
 }
 
-/* Exactly one of the signal and the timeout wins; a signal that lost is still there. */
+/* Exactly one of the signal and the timeout wins; a signal that lost stays set. */
 static void none_is_lost(void)
 {
     LabAssert(taken[0] + taken[1] + timeouts == 1);

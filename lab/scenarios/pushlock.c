@@ -156,8 +156,8 @@ LAB_SCENARIO(pushlock_handed_past_newcomers, .Setup = held, .Threads = {release_
 LAB_SCENARIO(pushlock_counted_sharers, .Setup = held_by_two_sharers,
              .Threads = {release_shared, release_shared, writer, writer}, .Finish = is_free, .Flags = LAB_LARGE);
 
-/* A thread that acquires the lock again and again, each time when another waits: the waiter is woken in vain, and is
-   finally handed the lock. */
+/* A thread that repeatedly acquires the lock while another waits: the waiter is woken in vain, and is finally handed
+   the lock. */
 static int waiters_expected, done;
 
 static void counted_writer(void)
@@ -223,8 +223,9 @@ LAB_SCENARIO(pushlock_overtaken_three, .Setup = held_against_three,
              .Threads = {take_twice, counted_writer, counted_writer, counted_writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* A turn that is over: a thread that has passed waiters for long enough queues behind them, even if the lock is free.
-   */
+/* A turn that is over: a thread that has overtaken waiters for long enough queues behind them, even if the lock is
+   free.
+ */
 static PEXP_WAIT_BLOCK newest_waiter(void)
 {
     return (PEXP_WAIT_BLOCK)(__atomic_load_n(&lock, __ATOMIC_ACQUIRE) & ~(ULONG_PTR)15);
@@ -311,7 +312,7 @@ static void convert_both_ways(void)
 LAB_SCENARIO(pushlock_convert_both_ways, .Setup = held_against_two,
              .Threads = {convert_both_ways, counted_writer, counted_writer}, .Finish = is_free);
 
-/* What other sharers did comes before what the last one does alone, even if the word says so already. */
+/* What other sharers did comes before what the last one does alone, even if the word already says so. */
 static void upgrade_when_waited(void)
 {
     KeEnterCriticalRegion();

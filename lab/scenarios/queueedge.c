@@ -35,7 +35,7 @@ LAB_SCENARIO(queue_limit_raised, .Setup = setup, .Threads = {meet, meet, raise_l
 
 /*
  * The first worker blocks, so the second one runs, and ends the wait: now two threads run, one more than the limit. The
- * first one then asks for the next entry, which is there, and does not get it before the second has ended.
+ * first one then removes the next entry, which is queued, and does not get it before the second has ended.
  */
 static void block_and_come_back(void)
 {

@@ -1,5 +1,6 @@
-/* Resources in depth: which waiters may be passed, conversion, owners that exit, fast resources, memory freed at once.
-   */
+/* Resources in depth: which waiters may be overtaken, conversion, owners that exit, fast resources, memory freed at
+   once.
+ */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -182,7 +183,7 @@ static void recursive_reader(void)
 LAB_SCENARIO(resource_shared_again, .Setup = setup, .Threads = {recursive_reader, writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* A sharer waits for another one, which passes the waiting writer. */
+/* A sharer waits for another one, which overtakes the waiting writer. */
 static void reader_that_waits(void)
 {
     KeEnterCriticalRegion();

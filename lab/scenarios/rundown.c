@@ -1,4 +1,4 @@
-/* Rundown protection: no thread is inside when the wait is over, none gets in afterwards; several users, several
+/* Rundown protection: no thread is inside when the wait returns, none enters afterwards; several users, several
    waiters, reuse, a slot for each processor, histories. */
 #include <interlock/lab.h>
 
@@ -54,7 +54,7 @@ static void destroyer(void)
     LabFree(object);
 }
 
-/* All waiters return, and not before the last user is out. */
+/* All waiters return, and not before the last user has left. */
 static int returned;
 
 static void one_of_two_destroyers(void)
@@ -296,7 +296,7 @@ LAB_SCENARIO(rundown_history, .Setup = setup, .Threads = {recorded_nested_user, 
 /*
  * With a slot for each processor: users enter through one and may leave through another. An acquire that overlaps the
  * beginning of a wait may succeed after another one has failed, so the model has no such history; still, no thread is
- * inside when the wait is over. The memory is the caller's and held something else before.
+ * inside when the wait returns. The memory is the caller's and held something else before.
  */
 static ULONG64 memory[64];
 static PEX_RUNDOWN_REF_CACHE_AWARE aware;

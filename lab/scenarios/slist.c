@@ -111,7 +111,7 @@ static void look(void)
 }
 LAB_SCENARIO(slist_look, .Setup = not_zero, .Threads = {push_first, look});
 
-/* An entry is free as soon as it was popped, while another pop may still be reading its link. */
+/* An entry may be freed as soon as it was popped, while another pop may still be reading its link. */
 static void allocated(void)
 {
     not_zero();

@@ -8,7 +8,7 @@
 static uint32_t heap;
 static int go, done;
 
-/* Its interrupt finds nothing to do, or the request. One that was put off may come like this after the thread was resumed. */
+/* Its interrupt finds nothing to do, or the request. A deferred one may arrive after the thread was resumed. */
 static void allocator(void)
 {
     announce();

@@ -1,6 +1,6 @@
 /*
- * Suspension in both ways, with nothing left to chance: of a running thread, and of a committed wait that is converted.
- * Whatever ends its wait, a suspended thread does not continue before it is resumed; then it does.
+ * Suspension in both ways, deterministically: of a running thread, and of a committed wait that is converted. Whatever
+ * ends its wait, a suspended thread does not continue before it is resumed; then it does.
  */
 #include <interlock/lab.h>
 
@@ -45,7 +45,7 @@ static int is_in_wait(PKTHREAD thread, ULONG state)
     return wait == (KI_WAIT_ACTIVE | state);
 }
 
-/* FALSE: its wait was over before. */
+/* FALSE: its wait had already ended. */
 static int suspend_in_wait(PKTHREAD thread)
 {
     while (!is_in_wait(thread, WaitCommitted) && !__atomic_load_n(&done, __ATOMIC_RELAXED))

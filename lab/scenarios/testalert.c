@@ -1,4 +1,4 @@
-/* Alerts that a thread tests for without waiting: each is consumed once, whatever else comes at the same moment. */
+/* Alerts that a thread tests for without waiting: each is consumed once, whatever else happens at the same moment. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

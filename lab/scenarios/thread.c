@@ -58,7 +58,7 @@ static VOID kernel_routine(PKAPC routine_apc, PKNORMAL_ROUTINE *normal_routine, 
     delivered += 1;
 }
 
-/* An APC that came too late for the wait runs when the region is left. */
+/* An APC that is too late for the wait runs when the region is left. */
 static void waiter_with_apc(void)
 {
     announce();

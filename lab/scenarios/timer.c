@@ -19,7 +19,7 @@ static void set_and_wait(void)
 }
 LAB_SCENARIO(timer_expires, .Setup = setup, .Threads = {set_and_wait}, .MaximumSchedules = 20000);
 
-/* The host refuses the clock thread once or twice: the waiter stands in. */
+/* The host refuses the clock thread once or twice: the waiter acts as the clock. */
 LAB_SCENARIO(timer_without_clock, .Setup = setup, .Threads = {set_and_wait}, .AllocationFailures = 2,
              .MaximumSchedules = 20000);
 
@@ -40,7 +40,7 @@ LAB_SCENARIO(timer_without_clock_wakes_sleeper, .Setup = setup, .Threads = {wait
 LAB_SCENARIO(timer_without_clock_wakes_sleeper_c11, .Setup = setup, .Threads = {wait_only, set_only},
              .AllocationFailures = 2, .MaximumSchedules = 20000, .Model = "c11");
 
-/* Cancelled in time, or signaled; never neither. */
+/* Cancelled in time, or signaled; one of the two. */
 static void set_and_cancel(void)
 {
     LARGE_INTEGER due = {.QuadPart = -10000};

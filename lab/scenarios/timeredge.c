@@ -1,4 +1,5 @@
-/* Timers at their edges: a due time that is now, an expiry that meets the previous one, a cancel of a shared timer. */
+/* Timers at their edges: a due time that is now, an expiry that races with the previous one, a cancel of a shared
+   timer. */
 #include "woworld.h"
 
 #include "ex/exp.h"
@@ -26,7 +27,7 @@ LAB_SCENARIO(timer_due_now, .Setup = setup_timer, .Threads = {set_for_now});
 
 /*
  * A periodic executive timer expires again after its DPC was dequeued and before the callback has begun. The DPC is not
- * queued a second time: a delete in between would not know of it, and free the timer that the DPC then uses.
+ * queued a second time: a delete in between would not see it, and would free the timer that the DPC then uses.
  */
 static int ran;
 
@@ -69,7 +70,7 @@ static void expire_and_delete(void)
 LAB_SCENARIO(executive_timer_expires_twice, .Setup = begin_executive, .Threads = {expire_and_delete},
              .Flags = LAB_LARGE);
 
-/* The word of a shared timer never shows that it is set, only that it is locked: a cancel asks the world. */
+/* The word of a shared timer never shows that it is set, only that it is locked: a cancel queries the world. */
 static proxy shared[PROCESSES];
 
 static void setup_shared(void)

@@ -58,9 +58,9 @@ static void none_is_linked(void)
 LAB_SCENARIO(wait_aborted_any, .Setup = setup, .Threads = {wait_for_any, set_either}, .Finish = none_is_linked);
 
 /*
- * A signaler that has locked all objects of a WaitAll, and finds one of them taken meanwhile, takes its marks off the
- * blocks before it unlocks the objects. The next signaler marks them as soon as they are unlocked, and a mark that is
- * lost is an object that stays locked.
+ * A signaler that has locked all objects of a WaitAll, and finds one of them taken meanwhile, removes its marks from
+ * the blocks before it unlocks the objects. The next signaler marks them as soon as they are unlocked, and a mark that
+ * is lost is an object that stays locked.
  */
 static KEVENT objects[3]; /* locked in this order */
 #define lasting objects[0]

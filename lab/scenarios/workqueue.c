@@ -48,7 +48,7 @@ static void queue_one_patiently(void)
 }
 LAB_SCENARIO(work_item_threadless, .Setup = setup, .Threads = {queue_one_patiently}, .AllocationFailures = 2,
              .Flags = LAB_LARGE);
-/* A thread that is refused while the clock takes up the earlier refusals must not be forgotten. */
+/* A thread that is refused while the clock retries earlier refusals must not be forgotten. */
 LAB_SCENARIO(work_item_threadless_c11, .Setup = setup, .Threads = {queue_one_patiently}, .AllocationFailures = 2,
              .Flags = LAB_LARGE, .Model = "c11");
 

@@ -1,5 +1,5 @@
-/* Waits for shared objects over two processes: no wake is lost, a signal that meets a timeout has one winner, a WaitAll
-   takes all or nothing, and mutual exclusion holds. */
+/* Waits for shared objects across two processes: no wakeup is lost, a signal that races with a timeout has one winner,
+   a WaitAll takes all or nothing, and mutual exclusion holds. */
 #include "woworld.h"
 
 static proxy event[PROCESSES], second[PROCESSES], semaphore[PROCESSES], mutant[PROCESSES];
@@ -122,7 +122,7 @@ static void thief(void)
 LAB_SCENARIO(wo_all_thief, .Setup = two_events, .Threads = {setter, second_setter, all_outside, thief},
              .Finish = all_taken, .Flags = LAB_LARGE);
 
-/* An alert that meets a grant. */
+/* An alert that races with a grant. */
 static PKTHREAD volatile sleeper;
 
 static void alertable_waiter(void)

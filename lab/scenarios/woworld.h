@@ -66,7 +66,7 @@ static inline NTSTATUS wait_for(PVOID object, LONGLONG timeout)
     return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, timeout != 0 ? &time : NULL);
 }
 
-/* Nobody waits, nothing is frozen, nothing is begun. */
+/* No waiters, nothing frozen, nothing in progress. */
 static inline void assert_quiet(proxy *p)
 {
     PWO_OBJECT object = WopRecord(&views[0], p->outside.Index, WoObjectRecord);

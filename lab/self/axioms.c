@@ -282,7 +282,7 @@ static void compute(int store)
     events[store].value = load->from->kind == 'U' ? found + 10 : load->from->value;
 }
 
-/* The values follow from what is read; a cycle of sb and rf is no execution. */
+/* The values follow from what is read; a cycle of sb and rf is not an execution. */
 static bool find_values(void)
 {
     relation way;

@@ -19,7 +19,7 @@ EXAMPLES = {
 GRAPHS = {
     "word": r"a sleeps on word\[1\] .*\n +b changed it last at .*: 0 -> 0x1",
     "mutant": r"a sleeps .*: waits for mutant\[1\] \(SignalState 0\), owned by b\n",
-    "event": r"a sleeps .*: waits for event\[1\] \(SignalState 0\)\n +nobody else has changed it",
+    "event": r"a sleeps .*: waits for event\[1\] \(SignalState 0\)\n +no other thread has changed it",
     "cleared": r"a sleeps .*: waits for event\[1\] .*\n +b, which has ended, changed it last at graphs.c:\d+ "
                r".* Ke(Clear|Reset)Event",
     "thread": r"a sleeps .*: waits for b.Header \(SignalState 0\), the end of b\n",

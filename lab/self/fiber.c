@@ -1,6 +1,6 @@
 /*
- * fiber.c: the context switch by itself, for fiber.py: two fibers hand each other the turn, and each finds its own
- * registers and stack as it left them. Runs without the rest of the explorer, and so on any machine.
+ * fiber.c: the context switch by itself, for fiber.py: two fibers alternate, and each finds its own registers and stack
+ * as it left them. Runs without the rest of the explorer, and so on any machine.
  */
 #include "../engine/engine.h"
 

@@ -57,7 +57,7 @@ static void release_mutant(PKMUTANT lock)
 CROSSED(mutant, acquire_mutant, release_mutant)
 LAB_SCENARIO(mutant, .Setup = setup_mutant, .Threads = {mutant_forwards, mutant_backwards});
 
-/* Each is to be set by the one who waits for the other. */
+/* Each must be set by the thread that waits for the other. */
 static KEVENT event[2];
 
 static void setup_event(void)

@@ -44,7 +44,7 @@ static unsigned make(const shape_access *a)
     }
 }
 
-/* The accesses of two rounds are no loop: each round is called from a place of its own. */
+/* The accesses of two rounds do not form a loop: each round is called from a place of its own. */
 static void run(unsigned thread)
 {
     found[thread][0] = current.at[thread][0].kind != 0 ? make(&current.at[thread][0]) : 0;

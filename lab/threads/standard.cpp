@@ -1,4 +1,4 @@
-/* standard.cpp: what the C++ library makes of threads. Its own objects are linked statically, so they are explored too. */
+/* standard.cpp: the C++ library's threads. Its own objects are linked statically, so they are explored too. */
 #include <interlock/lab.h>
 
 #include <atomic>

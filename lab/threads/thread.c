@@ -1,4 +1,5 @@
-/* thread.c: the life of threads, their data, cancellation, clocks, futexes, and what the explorer has no model of. */
+/* thread.c: the life of threads, their data, cancellation, clocks, futexes, and functions that the explorer does not
+   model. */
 #include "program.h"
 
 #include <linux/futex.h>
@@ -235,7 +236,7 @@ CORRECT(clock_polling)
     run_two(wait_polling, sleep_and_set);
 }
 
-/* Futexes: the mutex of Drepper's paper, correct and with a wake that is forgotten. */
+/* Futexes: the mutex of Drepper's paper, correct and with a forgotten wake. */
 
 static long futex(atomic_int *address, int operation, int value)
 {

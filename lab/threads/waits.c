@@ -156,7 +156,7 @@ BROKEN(rwlock_writes_shared, "race")
     run_two(write_shared, write_shared);
 }
 
-/* Two readers who need each other meet: shared is shared. */
+/* Two readers that need each other are inside together: shared is shared. */
 static void *read_with_barrier(void *unused)
 {
     pthread_rwlock_rdlock(&lock);

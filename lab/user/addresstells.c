@@ -49,7 +49,7 @@ static void wake(void)
 }
 LAB_SCENARIO(address_no_alert_left, .Threads = {wait_and_look, wake});
 
-/* A waiter that has timed out and finds that it is about to be alerted: its frame lasts until it was. */
+/* A waiter that has timed out and finds that it is about to be alerted: its frame stays valid until then. */
 static void give_up(void)
 {
     LARGE_INTEGER soon = {.QuadPart = -10000};

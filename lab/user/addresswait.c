@@ -155,7 +155,7 @@ static void waiter_without_look(void)
 LAB_SCENARIO(address_order, .Threads = {waiter_without_look, wake_one});
 LAB_SCENARIO(address_order_c11, .Threads = {waiter_without_look, waiter_without_look, wake_all}, .Model = "c11");
 
-/* Quiet buckets: they have been woken in vain before, so that a wake is a plain load until a waiter comes. */
+/* Quiet buckets: they have been woken without waiters before, so that a wake is a plain load until a waiter arrives. */
 static void make_almost_quiet(volatile ULONG *address)
 {
     bucket_of(address)->VainWakes = RTLP_QUIET_AFTER - 1;

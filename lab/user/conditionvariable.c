@@ -1,4 +1,4 @@
-/* Condition variables: no lost wake, a wake that meets a timeout, both kinds of lock, memory freed at once. */
+/* Condition variables: no lost wakeup, a wake that races with a timeout, both kinds of lock, memory freed at once. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -113,7 +113,7 @@ static void token_is_taken(void)
 LAB_SCENARIO(condition_timeout, .Threads = {impatient_consumer, consumer, producer}, .Finish = token_is_taken,
              .Flags = LAB_LARGE | LAB_MAY_BLOCK, .Timeouts = 1);
 
-/* An unrelated alert is no wake. */
+/* An unrelated alert is not a wake. */
 static int woken;
 
 static void single_sleeper(void)

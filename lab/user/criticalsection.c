@@ -119,8 +119,8 @@ LAB_SCENARIO(section_give_up_three, .Setup = initialize_impatient,
 LAB_SCENARIO(section_event_give_up, .Setup = initialize_impatient_with_event,
              .Threads = {impatient_user, impatient_user, impatient_user}, .Finish = three_came, .Flags = LAB_LARGE);
 
-/* The woken thread does not come: it is suspended, or has exited. Others answer the wake in its place, even though it
-   stays in the count. */
+/* The woken thread does not run: it is suspended, or has exited. Others answer the wake instead, even though it stays
+   in the count. */
 static void initialize_woken(void)
 {
     initialize_patient();

@@ -1,5 +1,5 @@
 /*
- * four.h: four threads with several operations each. Two threads with one operation each find most faults; a value that
+ * four.h: four threads with several operations each. Two threads with one operation each find most bugs; a value that
  * recurs, a wake for the wrong one of several sleepers or a queue that empties twice needs this many.
  */
 #ifndef LAB_FOUR_H

@@ -100,7 +100,7 @@ LAB_SCENARIO(port_4x3_narrow, .Setup = make_narrow_port, .Threads = {poster, rem
 FOUR_SCENARIO(port_4x3_batch, poster, remove_all_by_two, poster, remove_all_by_two, .Setup = make_wide_port,
               .Finish = all_were_taken, .Timeouts = 2);
 
-/* The last handle is closed while others post and remove; each of them finds the port, or that it is gone. */
+/* The last handle is closed while others post and remove; each of them finds the port, or finds it closed. */
 static void post_while_open(void)
 {
     NTSTATUS status = NtSetIoCompletion(port, NULL, NULL, STATUS_SUCCESS, 0);
@@ -457,7 +457,7 @@ static void ran_or_is_there(void)
 FOUR_SCENARIO(pool_4x2_registered, pair_releaser, pair_releaser, pair_releaser, deregister, .Setup = make_registered,
               .Finish = ran_or_is_there);
 
-/* Timer queue timers: a deleted one does not run any more. Some delete themselves. */
+/* Timer queue timers: a deleted one no longer runs. Some delete themselves. */
 typedef struct own_timer {
     HANDLE handle;
     volatile LONG deleted;

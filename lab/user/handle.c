@@ -53,7 +53,7 @@ static void keeper(void)
 }
 LAB_SCENARIO(handle_reference_against_close, .Setup = setup, .Threads = {keeper, closer}, .Finish = closed_once);
 
-/* A duplicate keeps the object, or comes too late. And another object reuses the slot at once. */
+/* A duplicate keeps the object, or is too late. And another object reuses the slot at once. */
 static void duplicator(void *unused)
 {
     UNREFERENCED_PARAMETER(unused);

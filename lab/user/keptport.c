@@ -153,8 +153,9 @@ static void none_is_there(void)
 LAB_SCENARIO(port_kept_then_none, .Setup = setup, .Threads = {post_while_open, close_both}, .Finish = none_is_there);
 
 /*
- * Two threads close the two handles of one port, while a third one calls. Either closer may take the reference out of the
- * third one's slot, or find the slot in use and leave it to the call's end; in all cases the port goes with its last handle.
+ * Two threads close the two handles of one port, while a third one calls. Either closer may remove the reference from
+ * the third one's slot, or find the slot in use and leave it to the end of the call; in all cases the port is freed
+ * with its last handle.
  */
 static void setup_pair(void)
 {

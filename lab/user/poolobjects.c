@@ -374,7 +374,7 @@ static VOID wait_for_event(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WO
     count_run();
 }
 
-/* Completion actions come after the callback, even if no thread waits for the callback any more. */
+/* Completion actions come after the callback, even if no thread waits for the callback any longer. */
 static void setup_disassociating(void)
 {
     setup();

@@ -266,7 +266,7 @@ static void set_and_cancel(void)
     LabAssert(NtSetTimer(timer, &soon, timer_routine, &apcs, FALSE, 0, NULL) == STATUS_SUCCESS);
     LabAssert(NtCancelTimer(timer, &state) == STATUS_SUCCESS);
     NtTestAlert();
-    LabAssert(apcs == 0); /* cancelling removes the APC, too */
+    LabAssert(apcs == 0); /* cancelling also removes the APC */
 }
 
 static void set_and_wait(void)

@@ -111,8 +111,8 @@ static void meeting_reader(void)
 LAB_SCENARIO(srw_readers_meet, .Setup = held, .Threads = {release_held, meeting_reader, meeting_reader},
              .Finish = is_free, .Flags = LAB_LARGE);
 
-/* With a waiting writer, too, before both of them or behind both: between them it might pass, which is allowed. While
-   the lock is held the chain only grows. */
+/* Also with a waiting writer, before both of them or behind both: between them it might overtake, which is allowed.
+   While the lock is held the chain only grows. */
 static void await_waiters(unsigned count)
 {
     for (unsigned waiters = 0; waiters < count;) {
@@ -147,7 +147,7 @@ LAB_SCENARIO(srw_readers_meet_before_writer, .Setup = held,
              .Threads = {release_when_three_wait, meeting_reader, meeting_reader, late_writer}, .Finish = is_free,
              .Flags = LAB_LARGE);
 
-/* Conversion to shared admits the waiting sharers; to exclusive it needs an only sharer. */
+/* Conversion to shared admits the waiting sharers; to exclusive it needs a single sharer. */
 static void meeting_converter(void)
 {
     RtlConvertSRWLockExclusiveToShared(&lock);

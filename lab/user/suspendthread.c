@@ -13,7 +13,7 @@ static void setup(void)
     KeInitializeEvent(&event, SynchronizationEvent, FALSE);
 }
 
-/* In a wait that is converted, in one that is not, or running; only termination ends that. */
+/* In a wait that is converted, in one that is not, or running; only termination ends it. */
 static void victim(void)
 {
     LARGE_INTEGER forever = {.QuadPart = -MAXLONGLONG};

@@ -84,7 +84,7 @@ static void setter(void)
     NtSetEvent(event, NULL);
 }
 
-/* The callback runs, or the event stays signaled; never both, never neither. */
+/* The callback runs, or the event stays signaled; exactly one of the two. */
 static void disarmer(void)
 {
     TpSetWait(wait, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Wait completion packets: a signal posts one packet, or a cancel came first; never both, never neither. */
+/* Wait completion packets: a signal posts one packet, or a cancel came first; exactly one of the two. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>

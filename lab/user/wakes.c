@@ -1,4 +1,4 @@
-/* A wake is for one thread, a stray one for none; several packets at once, and packets whose memory is used again. */
+/* A wake is for one thread, a stray one for none; several packets at once, and packets whose memory is reused. */
 #include <interlock/lab.h>
 
 #include <ntifs.h>
@@ -8,7 +8,7 @@
 
 #include "ke/ki.h"
 
-/* One wake ends one sleep: any other sleeper waits until its time is up. */
+/* One wake ends one sleep: any other sleeper waits until it times out. */
 static RTL_CONDITION_VARIABLE condition;
 static RTL_SRWLOCK lock;
 static int woken;
@@ -71,7 +71,7 @@ static void alert_halfway(void)
 }
 LAB_SCENARIO(address_timeout_goes_on, .Threads = {sleep_on_address, alert_halfway}, .Finish = last_wait_ended_in_time);
 
-/* Packets come out in the order of their insertion, at most as many as were asked for, and as many as there are. */
+/* Packets come out in the order of their insertion, at most as many as requested, and as many as there are. */
 static HANDLE port;
 
 static void setup_port(void)

@@ -65,7 +65,7 @@ LAB_SCENARIO(world_lock_killed_owner, .Setup = setup, .Threads = {first_process,
 LAB_SCENARIO(world_lock_killed_twice, .Setup = setup, .Threads = {first_process, second_process, survivor}, .Finish = adds_up,
              .Kills = 2, .Flags = LAB_LARGE);
 
-/* Allocation: a record is whole or free, and memory does not vanish. */
+/* Allocation: a record is complete or free, and no memory is leaked. */
 static void allocate_and_free(PWO_VIEW own)
 {
     LabAssert(WopLock(own));

@@ -42,7 +42,7 @@ static NTSTATUS wait_for(PWO_VIEW own, WO_INDEX self, const WO_INDEX *objects, U
     }
 }
 
-/* What a guard does. TRUE: process 1 was killed. */
+/* The guard. TRUE: process 1 was killed. */
 static int clean_up(void)
 {
     if (!LabAwaitProcess(1))
@@ -223,7 +223,7 @@ static void both_or_none(void)
 LAB_SCENARIO(world_all_killed, .Setup = setup_pair, .Threads = {take_both_and_die, release_both}, .Finish = both_or_none,
              .Kills = 1);
 
-/* A thread that releases more waits than one is killed: a release happens whole, and its wakes with it. */
+/* A thread that releases more waits than one is killed: a release is atomic, with its wakes. */
 static void release_two_and_die(void)
 {
     LONG previous;
@@ -252,7 +252,8 @@ static void two_were_served(void)
 LAB_SCENARIO(world_releaser_killed, .Setup = setup_pair, .Threads = {release_two_and_die, wait_once, wait_too, release_rest},
              .Finish = two_were_served, .Kills = 1, .Flags = LAB_LARGE);
 
-/* A wait that times out while it is being granted by a process that is killed: granted, or not and still in order. */
+/* A wait that times out while it is being granted by a process that is killed: granted, or not granted and
+   consistent. */
 static void wait_until_timeout(void)
 {
     HAL_DEADLINE soon = {HalInterruptTime, HalDispatch.QueryInterruptTime() + 10};

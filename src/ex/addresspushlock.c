@@ -8,19 +8,19 @@
  *     |   fork tag   |         newest wait block         |     0     | L |
  *     +--------------+-----------------------------------+-----------+---+
  *
- * 1. The list changes only under L, inside a dispatcher section, for as long as a walk of the list takes. So a wake finds
- *    every waiter: none is out of the list for a moment because of another wake.
+ * 1. The list changes only under L, inside a dispatcher section, for as long as a walk of the list takes. So a wake
+ *    finds every waiter: no other wake removes one temporarily.
  * 2. No lost wakeup: a waiter locks the list to add its block and then compares the value; a waker changes the value and
  *    then reads the list. Both access the word by a read-modify-write, so one comes second and sees what the other did.
- * 3. The thread that takes a block off the list wakes its waiter, and accesses neither the block nor the word afterwards.
- *    A waiter whose time is up takes its block off itself. If the block is not there any more, the wake wins: the waiter
- *    waits for its end and returns as woken.
+ * 3. The thread that removes a block from the list wakes its waiter, and accesses neither the block nor the word
+ *    afterwards. A waiter that times out removes its own block. If the block is already off the list, the wake wins:
+ *    the waiter waits until the wake completes and returns as woken.
  * 4. The oldest waiter is woken first.
  * 5. In a forked child an inherited list (ke/fork.h) is empty. A block that was announced before the fork counts as woken.
  *
- * A wake walks every block of this pushlock, also those of other addresses, and a timeout those that are newer: the word
- * has room for one list, and a wake without an address needs all of it. Addresses with many waiters at a time do better
- * with a pushlock each.
+ * A wake walks every block of this pushlock, also those of other addresses, and a timeout walks the newer ones: the
+ * word has room for one list, and a wake without an address needs all of it. For addresses with many waiters, use one
+ * pushlock each.
  */
 #include "pushlock.h"
 #include "waiterhash.h"
@@ -51,7 +51,7 @@ static VOID ExpUnlockBlockList(PEX_PUSH_LOCK PushLock, PKTHREAD Thread, PEXP_WAI
     KiExitDispatcher(Thread);
 }
 
-/* FALSE: another thread has taken it off, and wakes or has woken its waiter. */
+/* FALSE: another thread has removed it, and wakes or has woken its waiter. */
 static BOOLEAN ExpTakeBlock(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block)
 {
     PKTHREAD Thread = KiCurrentThread();

@@ -29,7 +29,7 @@ typedef struct _EXP_DEBUG_CALLBACK {
 static EXP_DEBUG_CALLBACK ExpDebugCallbacks[EXP_DEBUG_CALLBACKS];
 static KI_LOCK ExpDebugCallbackLock; /* for changes */
 
-/* Masks of the components; ExpDebugMaskOfAll is that of all, which begins as Windows' does: errors are shown. */
+/* Masks of the components. ExpDebugMaskOfAll applies to all; as on Windows it initially shows errors. */
 static volatile ULONG ExpDebugMasks[DPFLTR_ENDOFTABLE_ID] = {[DPFLTR_DEFAULT_ID] = EXP_ALL_LEVELS};
 static ULONG ExpDebugMaskOfAll;
 
@@ -72,7 +72,7 @@ NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
     return STATUS_SUCCESS;
 }
 
-/* Of an unknown component only what every component shows. */
+/* An unknown component shows only what every component shows. */
 static BOOLEAN ExpIsDebugPrintShown(ULONG ComponentId, ULONG Level)
 {
     return (ExpDebugMaskOfAll & ExpBitsOfLevel(Level)) != 0 || DbgQueryDebugFilterState(ComponentId, Level) == TRUE;

@@ -10,7 +10,7 @@
 typedef struct _EXP_THREAD {
     PVOID ResourceOwner;                   /* hint: the owner record that the thread linked last */
     ULONG ResourceOwners;                  /* records and entries that name the thread: those it made itself, and */
-    volatile ULONG ResourceOwnersByOthers; /* those that others made for it */
+    volatile ULONG ResourceOwnersByOthers; /* those that other threads made for it */
 } EXP_THREAD, *PEXP_THREAD;
 
 typedef struct _EXP_THREAD_KEPT {
@@ -26,9 +26,9 @@ KI_THREAD_ROOM(EXP_THREAD_KEPT, ExKept, ExpThreadKept);
  *
  * 1. ExDeleteTimer sets Disabled, once. From then on the timer is not set any more.
  * 2. Three things keep a disabled timer alive: it is in a table (Inserted), its DPC is queued (Expiring), a callback runs
- *    (Running). A timer that is Expiring is not queued a second time: what expires meanwhile is the same callback.
- * 3. The thread that takes away the last of the three, or finds none of them when it disables the timer, ends its life.
- *    Nothing can bring one of them back, so there is exactly one such thread.
+ *    (Running). A timer that is Expiring is not queued a second time: expirations in between merge into one callback.
+ * 3. The thread that removes the last of the three, or finds none of them when it disables the timer, frees the timer.
+ *    None of them can return, so there is exactly one such thread.
  */
 typedef struct _EX_TIMER {
     KTIMER Timer;
@@ -37,7 +37,7 @@ typedef struct _EX_TIMER {
     PVOID CallbackContext;
     ULONG Attributes;
     ULONG Running;       /* callbacks that are active */
-    PKEVENT DeleteEvent; /* set in place of ending the timer's life: its waiter does that */
+    PKEVENT DeleteEvent; /* set instead of freeing the timer: its waiter does that */
     PEXT_DELETE_CALLBACK DeleteCallback;
     PVOID DeleteContext;
 } EX_TIMER;
@@ -51,7 +51,7 @@ typedef struct _EX_KEYED_EVENT {
     KEVENT Signaled;
 } EX_KEYED_EVENT, *PEX_KEYED_EVENT;
 
-/* Used where a program names none. */
+/* The default if a program names none. */
 extern EX_KEYED_EVENT ExpCritSecOutOfMemoryEvent;
 
 VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent);
@@ -69,7 +69,7 @@ NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_
 BOOLEAN ExpSetProcessResolution(ULONG DesiredTime, BOOLEAN Set, PULONG Current); /* FALSE: none was set before */
 
 /* Work items. */
-extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long a worker stays without work */
+extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long an idle worker stays */
 ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priority, idle or not */
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * fannedpushlock.c: pushlocks with a word for each processor: cache-aware pushlocks, which always have them, and
- * auto-expand pushlocks, which grow them.
+ * auto-expand pushlocks, which add them on demand.
  *
  * Both: a sharer takes one word and passes it to its release, because it may move to another processor meanwhile. An
  * exclusive owner takes all words, in one order, so two of them cannot wait for each other. Turns (ke/fairness.h) are
@@ -13,9 +13,9 @@
 #include "../ke/fork.h"
 
 /*
- * An exclusive acquire that waits for a word has taken those before. If the process forks meanwhile the child frees them:
- * the thread that has them does not exist there, and does not own the lock. (The words are in pool memory, which no
- * process shares, so that need not wait until the lock is used: see ke/fork.h.)
+ * An exclusive acquire that waits for a word already holds the words before it. If the process forks meanwhile, the
+ * child frees them: the thread that holds them does not exist there, and did not own the lock yet. (The words are in
+ * pool memory, which is not shared, so this need not wait until the lock is used: see ke/fork.h.)
  */
 typedef struct _EXP_FANNED_ACQUIRE {
     KI_QUEUED Queued;
@@ -47,7 +47,7 @@ FORCEINLINE VOID ExpAcquireInnerWord(PEX_PUSH_LOCK (*WordOf)(PVOID Lock, ULONG I
                                      ULONG Flags)
 {
     ULONG_PTR Free = 0;
-    /* acquire: pairs with the release by the owner before */
+    /* acquire: pairs with the previous owner's release */
     if (!__atomic_compare_exchange_n(WordOf(Lock, Index), &Free, EX_PUSH_LOCK_LOCK, FALSE, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED)) {
         ExpAwaitInnerWord(WordOf, Lock, Index, Flags);
@@ -57,7 +57,7 @@ FORCEINLINE VOID ExpAcquireInnerWord(PEX_PUSH_LOCK (*WordOf)(PVOID Lock, ULONG I
 FORCEINLINE VOID ExpReleaseInnerWord(PEX_PUSH_LOCK PushLock)
 {
     ULONG_PTR Held = EX_PUSH_LOCK_LOCK;
-    /* release: pairs with the acquire by the owner after */
+    /* release: pairs with the next owner's acquire */
     if (!__atomic_compare_exchange_n(PushLock, &Held, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         ExpReleaseInnerPushLock(PushLock, &ExpPushLockMethods);
     }
@@ -65,8 +65,8 @@ FORCEINLINE VOID ExpReleaseInnerWord(PEX_PUSH_LOCK PushLock)
 
 /*
  * Cache-aware pushlocks: as many pushlocks as processors, each on a cache line of its own. With fewer, sharers on
- * different processors would meet. The public part has room for the first EX_PUSH_LOCK_FANNED_COUNT of them; where there
- * are fewer it repeats them.
+ * different processors would contend for a line. The public part has room for the first EX_PUSH_LOCK_FANNED_COUNT of
+ * them; if there are fewer, it repeats them.
  */
 
 #define EXP_FANNED_TAG 0x6c506143u /* "CaPl" */
@@ -141,9 +141,9 @@ VOID ExReleaseCacheAwarePushLockSharedEx(PEX_PUSH_LOCK Held, ULONG Flags)
 }
 
 /*
- * Auto-expand pushlocks. LocalLock is a normal pushlock, and the only word until sharers meet on it. When they do, words
- * are added on cache lines of the processors, two at first and four times as many each time, until every processor has
- * its own. State says how many there are:
+ * Auto-expand pushlocks. LocalLock is a normal pushlock, and the only word until sharers contend for it. Then words are
+ * added on cache lines of the processors, two at first and four times as many each time, until every processor has its
+ * own. State says how many there are:
  *
  *      31                             8  7    4  3   2   1   0
  *     +--------------------------------+-------+---+---+---+---+
@@ -155,17 +155,18 @@ VOID ExReleaseCacheAwarePushLockSharedEx(PEX_PUSH_LOCK Held, ULONG Flags)
  *
  * 1. An exclusive owner takes LocalLock first, and then every word that State shows. Only a sharer of LocalLock changes
  *    State, so State is stable until the release, and there is no exclusive owner when it changes.
- * 2. A sharer holds LocalLock or one of the words that State showed when it came. Either keeps exclusive owners out,
- *    whatever State has become since: LocalLock is always taken, and words are only added. So no sharer has to move when
- *    the lock grows, and a sharer that read an old State is as good as any.
- * 3. A sharer that meets another one on its word counts that in Stats. A release that finds the count high enough makes
- *    the lock grow, if it shares LocalLock or can without waiting: a sharer that waited for that could wait for a thread
- *    that waits for it. (To take LocalLock exclusively was rejected: where many processors share it, it always has
- *    another sharer, and the lock would stay small just where it has to grow.) Of several threads that find the count
- *    high, the one that resets it makes the step.
- * 4. Growing allocates nothing: the lock has had the words since it was allocated. Without memory for them it works too.
- * 5. Sharers of an expanded lock write only to their word, which is shared with nobody but the sharers of their
- *    processor and exclusive owners.
+ * 2. A sharer holds LocalLock or one of the words that State showed when it arrived. Either excludes exclusive owners,
+ *    whatever State has become since: LocalLock is always taken, and words are only added. So no sharer has to move
+ *    when the lock grows, and reading an old State is harmless.
+ * 3. A sharer that finds another sharer on its word counts that in Stats. A release that finds the count high enough
+ *    makes the lock grow, if it shares LocalLock or can share it without waiting: a sharer that waited could deadlock
+ *    with a thread that waits for it. (Taking LocalLock exclusively was rejected: if many processors share it, it
+ *    always has another sharer, and the lock would stay small exactly when it has to grow.) If several threads find the
+ *    count high, the one that resets it performs the step.
+ * 4. Growing allocates nothing: the words were reserved when the lock was allocated. Without memory for them the lock
+ *    still works.
+ * 5. Sharers of an expanded lock write only to their word, which they share only with the sharers of their processor
+ *    and exclusive owners.
  *
  * The reserve: the words of eight locks share a cache line of each processor, so a lock costs eight bytes for each
  * processor, not a line. A slab is a line of every processor. Compare-exchanges on Used allocate and free its eight
@@ -264,7 +265,7 @@ static ULONG ExpTakeColumn(EXP_RESERVE Reserve)
     return EXP_NO_COLUMN;
 }
 
-/* relaxed: the slab was there before the column was allocated */
+/* relaxed: the slab existed before the column was allocated */
 static PEXP_SLOT_SLAB ExpSlabOf(ULONG State)
 {
     ULONG Number = ((State >> EXP_COLUMN_SHIFT) - 1) / EXP_COLUMNS;
@@ -349,7 +350,7 @@ VOID ExFreeAutoExpandPushLock(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
 {
     ULONG State = ExpAutoExpandState(PushLock);
     if (State >> EXP_COLUMN_SHIFT != EXP_NO_COLUMN) {
-        /* release: the words are free before the next lock has them */
+        /* release: the words are free before the next lock gets them */
         __atomic_fetch_and(&ExpSlabOf(State)->Used, ~(1u << ExpColumnOf(State)), __ATOMIC_RELEASE);
     }
     ExFreePoolWithTag(PushLock, EXP_AUTO_EXPAND_TAG);
@@ -419,7 +420,7 @@ VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, PEX_P
     if (__builtin_expect(__atomic_load_n(&PushLock->Stats, __ATOMIC_RELAXED) >= EXP_MEETINGS_BEFORE_GROWTH, 0)) {
         if (Held == &PushLock->LocalLock) {
             ExpGrow(PushLock);
-        } else if (ExpTryAcquirePushLockShared(&PushLock->LocalLock)) { /* Held keeps exclusive owners out until then */
+        } else if (ExpTryAcquirePushLockShared(&PushLock->LocalLock)) { /* Held excludes exclusive owners until then */
             ExpGrow(PushLock);
             ExpReleasePushLockShared(&PushLock->LocalLock, &ExpPushLockMethods);
         }

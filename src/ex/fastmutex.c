@@ -10,42 +10,41 @@
  *
  *     Count          1 - (1 if it is held) - (number of waiters): 1 free, 0 held, negative with waiters
  *     O, open        it has no owner, but has waiters
- *     W, woken       one waiter was woken and is on its way
+ *     W, woken       one waiter was woken and has not retried yet
  *     G, granted     it belongs to the woken waiter, which does not know yet
- *     starving       how many of the waiters have come too late too often
- *     overtaken      how often others have come first since a waiter last got it
+ *     starving       how many waiters have lost too often
+ *     overtaken      how often others have acquired it since a waiter last did
  *
  * Always: O implies W; G implies W; O and G exclude each other; without waiters everything above Count is 0. The mutex is
  * held if Count is not 1 and O is clear.
  *
  * Count is as in NT, where an acquire decrements it, a release increments it, and a release that finds waiters hands the
- * mutex to the one that the event wakes. Once a thread waits, such a handoff costs a wakeup for every release: all others
- * arrive while the woken thread is on its way, and wait too. So here a release with waiters opens the mutex: the first
- * to arrive gets it, the woken waiter or a running thread. Sometimes a release still hands off: when the waiters have been
- * overtaken EXP_MOST_OVERTAKEN times, which gives each thread its turn at the cost of few wakeups; and as long as any
- * waiter starves. A waiter that was woken and came too late waits again, behind the others, and after EXP_MOST_LOST
- * times it starves. Handoffs follow the event's wait list, so a starving waiter gets the mutex after those that wait
- * before it.
+ * mutex to the one that the event wakes. Once a thread waits, such a handoff costs a wakeup for every release: all
+ * others arrive before the woken thread runs, and wait too. So here a release with waiters opens the mutex: the first
+ * thread to try gets it, the woken waiter or a running thread. In two cases a release still hands off: when the waiters
+ * have been overtaken EXP_MOST_OVERTAKEN times, which gives each thread its turn at the cost of few wakeups; and while
+ * any waiter starves. A woken waiter that loses waits again, behind the others, and starves after EXP_MOST_LOST losses.
+ * Handoffs follow the event's wait list, so a starving waiter gets the mutex after those that wait before it.
  *
  * Only the release that sets W sets the event, and W is set again only after the woken waiter has cleared it: two signals
  * never coincide.
  *
  * Requirements, each with a test of that number in tests/ex/fastmutex.c (10: forklocks.c):
  *  1. Exclusion.
- *  2. No lost wakeup: when it has waiters and no owner, one of them is on its way.
+ *  2. No lost wakeup: when it has waiters and no owner, one of them has been woken.
  *  3. Count has the documented values at every moment; Contention counts the acquires that waited.
  *  4. Acquiring raises to APC_LEVEL. The mutex keeps the old level, which is restored by the release. A try that fails
  *     leaves the level as it was. The Unsafe forms do not touch it.
  *  5. Bounded barging: see above. (Handing off always was rejected: see above. So was never handing off: a waiter that
- *     has to be woken loses against a running thread for as long as that one likes.)
+ *     has to be woken can lose to a running thread without limit.)
  *  6. A try never waits, and takes a mutex without owner and waiters.
  *  7. Nothing is allocated.
  *  8. After the compare-exchange that releases it the releaser does not access the mutex, unless it has waiters, which
- *     keep it alive: a waiter that is not on its way does not return before the event is set.
+ *     keep it alive: a waiter that was not woken does not return before the event is set.
  *  9. Free build: a recursive acquire deadlocks, as on NT; releasing a free mutex is a bugcheck. Verifier: both, and the
  *     release by another thread, a wrong level and enabled APCs, are bugchecks.
  * 10. In a forked child the waiters of the parent do not count. ForkDepth is that of the process to which the waiters
- *     belong; the first thread of the child that contends finds another one and forgets them.
+ *     belong; the first thread of the child that contends finds a different depth and forgets them.
  */
 #include "exp.h"
 
@@ -197,7 +196,7 @@ static BOOLEAN ExpTakeMutexOrQueue(PFAST_MUTEX Mutex)
     return FALSE;
 }
 
-/* FALSE: the woken waiter came too late. It is no longer the woken one, and waits again. */
+/* FALSE: the woken waiter lost. It is no longer the woken one, and waits again. */
 static BOOLEAN ExpClaimMutexOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 NewlyStarving)
 {
     ULONG64 Word = ExpReadMutex(Mutex);
@@ -224,7 +223,7 @@ static VOID ExpWaitForMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Rea
     }
 }
 
-/* 0: it has no owner, or one that has not said so yet. */
+/* 0: it has no owner, or one that has not recorded itself yet. */
 static ULONG ExpMutexOwnerId(PFAST_MUTEX Mutex)
 {
     PKTHREAD Owner = ExpMutexOwner(Mutex);

@@ -11,8 +11,8 @@
  * 1. The word is changed by compare-exchange or exchange only, so a cached reference is taken by one, and the object it
  *    belongs to is the one that the word showed.
  * 2. While the word shows an object, the reference of the pointer itself keeps it: a thread that has one of the cached
- *    references may count on the object without a lock. A thread that has none needs the lock that a replacer passes
- *    through before it gives the old object's reference back.
+ *    references may use the object without a lock. A thread that has none needs the lock that a replacer acquires and
+ *    releases before it drops the old object's reference.
  * 3. A reference may be returned to any word that shows the same object, even if the word was replaced in between and
  *    restored: references to one object are interchangeable.
  * 4. RefCnt never exceeds MAX_FAST_REFS and is 0 while there is no object. Zeroed memory is valid.

@@ -1,14 +1,15 @@
 /*
- * fastresource.c: fast resources: executive resources whose owners are named by entries of the callers. The rules are those
- * of resource.c; a release does not have to search.
+ * fastresource.c: fast resources: executive resources whose callers provide the owner entries. The rules are those of
+ * resource.c; a release does not have to search.
  *
  * Requirements, each with a test of that number in tests/ex/fastresource.c:
  *  1. As an executive resource: exclusion, recursion, waiting behind exclusive waiters or not, conversion, handoff.
- *  2. An entry stands for one acquire, from its grant until its release. Then it may be reused or
- *     freed. Nothing else is needed: no record, no memory.
+ *  2. An entry stands for one acquire, from its grant until its release. Then it may be reused or freed. No record and
+ *     no memory are needed besides.
  *  3. A disowned acquire stays when its thread ends, and any thread may release it.
  *  4. Each violated precondition is a bugcheck of its own kind, in every build.
- *  5. The functions for executive resources accept a fast resource that was initialized for that, and refuse every other.
+ *  5. The functions for executive resources accept a fast resource that was initialized for that, and reject all
+ *     others.
  */
 #include "resource.h"
 

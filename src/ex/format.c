@@ -134,7 +134,7 @@ static VOID ExpPad(PEXP_OUTPUT Output, const EXP_CONVERSION *Conversion, SIZE_T 
 
 /* Strings and characters. */
 
-/* Not everything in Length need be there: a string that is not counted ends with a zero. */
+/* Length is an upper bound: a string that is not counted ends with a zero. */
 static SIZE_T ExpBoundedLength(PCVOID Text, BOOLEAN Wide, SIZE_T Bound)
 {
     SIZE_T Length = 0;
@@ -192,7 +192,7 @@ static VOID ExpPutCharacter(PEXP_OUTPUT Output, const EXP_CONVERSION *Conversion
 {
     WCHAR Unit = Wide ? (WCHAR)Character : (UCHAR)Character;
     CHAR Byte = (CHAR)Character;
-    /* A byte that is no character by itself is passed on as it is to text of bytes. */
+    /* A byte that is not a character by itself is copied unchanged to byte text. */
     if (!Wide && !Output->Wide) {
         ExpPutText(Output, Conversion, &Byte, FALSE, 1);
     } else {

@@ -3,14 +3,14 @@
  * DbgPrint, the Rtl string functions and the wide printf of Win32 use it. Allocates nothing, takes no lock; at any
  * IRQL.
  *
- * Beside those of C:
+ * In addition to those of C:
  *   %s %c        a string or character of the format's own kind; %S %C the other kind
  *   %hs %hc      narrow; %ls %ws %lc %wc wide
  *   %Z %hZ       an ANSI_STRING; %wZ %lZ a UNICODE_STRING. Both are counted; the precision limits them further
  *   %I64d %I32d  64 and 32 bits; %Id %Iu %Ix pointer size, as z, t
  *   %ld          32 bits, as Windows has it
  *   %p           16 uppercase hexadecimal digits
- * NULL for a string, or a counted string without a buffer, is (null). %n is no conversion.
+ * NULL for a string, or a counted string without a buffer, is (null). %n is not supported.
  */
 #ifndef INTERLOCK_FORMAT_H
 #define INTERLOCK_FORMAT_H

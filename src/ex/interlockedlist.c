@@ -1,9 +1,9 @@
 /*
  * interlockedlist.c: list operations and additions under a spinlock, at any level.
  *
- * They run with interrupts off, that is at HIGH_LEVEL, so that an interrupt routine may use them on the same list. The
- * lock is tried with interrupts off; while it is busy they are on again, and then everything starts over. The Ke routines
- * leave interrupts on while they hold a spinlock: a lock used by both would deadlock on its own processor, so a lock used
+ * They run with interrupts off (at HIGH_LEVEL), so that an interrupt routine may use them on the same list. A thread
+ * tries the lock with interrupts off; if it is busy, it enables interrupts and starts over. The Ke routines leave
+ * interrupts on while they hold a spinlock: a lock used by both would deadlock on its own processor, so a lock used
  * here must not be used there.
  */
 #include "exp.h"

@@ -1,18 +1,18 @@
 /*
- * keyedevent.c: keyed events: two threads meet at a key, one that waits and one that releases.
+ * keyedevent.c: keyed events: two threads rendezvous at a key, one that waits and one that releases.
  *
- * 1. A wait ends with success exactly when a release does: each is paired with one of the other side. The thread
- *    that comes second finds the first in the waiter hash, takes it out, wakes it, and does not block; the first one
- *    blocks, so a release without a waiter is not lost.
+ * 1. A wait ends with success exactly when a release does: each is paired with one of the other side. The second thread
+ *    finds the first in the waiter hash, removes it, wakes it, and does not block; the first one blocks, so a release
+ *    without a waiter is not lost.
  * 2. The oldest of the other side is paired first.
  * 3. Only threads of the same process that name the same keyed event and the same key are paired.
- * 4. A timeout, an alert or a user APC that meets a pairing loses: a thread that was taken out of the hash has been
- *    paired, waits for its wakeup, and returns success. An alert that ended its sleep is restored.
+ * 4. A timeout, an alert or a user APC that races with a pairing loses: a thread that was removed from the hash has
+ *    been paired, waits for its wakeup, and returns success. An alert that ended its sleep is restored.
  * 5. Nothing is allocated, so neither side can fail for lack of memory.
  * 6. An odd key is refused before anything else is checked. Every even one is legal, also NULL.
  *
  * A count of releases in the object would keep a release from blocking, and fail 1: a thread that gave up in between
- * would leave a release behind for one that never asked for it.
+ * would leave a release for an unrelated waiter.
  */
 #include "exp.h"
 
@@ -43,7 +43,7 @@ VOID ExpInitializeKeyedEvent(PEX_KEYED_EVENT KeyedEvent)
     KeInitializeEvent(&KeyedEvent->Signaled, NotificationEvent, TRUE);
 }
 
-/* TRUE: a thread of the other side was there and has been woken. FALSE: Self is in the hash. */
+/* TRUE: a thread of the other side was waiting and has been woken. FALSE: Self is in the hash. */
 static BOOLEAN ExpPairOrWait(PEXP_KEYED_WAITER Self, PKTHREAD Thread)
 {
     EXP_WAIT_KEY Other = Self->Waiter.Key;

@@ -4,13 +4,13 @@
  * 1. Depth is advisory: threads that free at the same time may exceed it by one block each.
  * 2. The counters are those of Windows: TotalAllocates and TotalFrees count calls, the misses those that the list could
  * not serve.
- * 3. Depth follows the demand. Only a miss can tell that it is wrong, so a miss looks at what has happened since the
- * last look, at most once in EXP_LOOKASIDE_INTERVAL: many misses double the depth; a list that was used less often than
- * it keeps blocks, per interval, loses half of it. Future holds the time of the last look. The thread that advances it
- *    adjusts. A thread of the library that visits all lists was rejected: lists would have to be found while they are
- *    deleted, and a program without lists would pay for it.
+ * 3. Depth follows the demand. Only a miss can show that it is wrong, so a miss checks what has happened since the last
+ *    check, at most once per EXP_LOOKASIDE_INTERVAL: many misses double the depth; a list that was used less often than
+ *    it keeps blocks, per interval, loses half of it. Future holds the time of the last check. The thread that advances
+ *    it adjusts the depth. A thread of the library that visits all lists was rejected: lists would have to be found
+ *    while they are deleted, and a program without lists would pay for it.
  * 4. The three public structures begin alike, so one implementation serves them. They differ in the routines: those of
- *    LOOKASIDE_LIST_EX get the list, too.
+ *    LOOKASIDE_LIST_EX also get the list.
  */
 #include <interlock/ex.h>
 

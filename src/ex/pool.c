@@ -1,9 +1,9 @@
 /*
  * pool.c: pool memory, and raising a status.
  *
- * A header in front of each block remembers how it was allocated, so that a free can be checked. It does not begin the
- * host's allocation: the host's allocator overwrites the first words of what is freed, and the header of a block that was
- * freed and not yet reused still says so.
+ * A header before each block records how it was allocated, so that a free can be checked. The header is not at the
+ * start of the host's allocation, because the host's allocator overwrites the first words of freed memory: so the
+ * header of a freed block shows that it was freed until the block is reused.
  */
 #include "exp.h"
 
@@ -17,7 +17,7 @@
 #define EXP_POOL_FREED 0x65657246u     /* "Free" */
 #define EXP_POOL_FILL 0xcd             /* each byte of memory that is not zeroed, with the verifier */
 
-/* What the first parameter of BAD_POOL_CALLER says. */
+/* The first parameter of BAD_POOL_CALLER. */
 #define EXP_ZERO_BYTES 0x00
 #define EXP_ALREADY_FREED 0x07
 #define EXP_ALLOCATED_AT_WRONG_IRQL 0x08

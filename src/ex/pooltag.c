@@ -78,7 +78,7 @@ static ULONG64 ExpKeyOf(ULONG Tag, BOOLEAN Paged)
     return Tag | EXP_POOL_USED | (Paged ? EXP_POOL_PAGED : 0);
 }
 
-/* By the place of the thread's own data, which every thread has, adopted or not. */
+/* Chosen by the address of the thread's own data, which every thread has, adopted or not. */
 static PEXP_POOL_STRIPE ExpStripeOf(PEXP_POOL_TAG Row)
 {
     return &Row->Stripe[((ULONG_PTR)&HalCurrentThread * EXP_POOL_HASH >> 32) % EXP_POOL_STRIPES];
@@ -185,7 +185,7 @@ VOID ExpNotePoolFreed(PVOID Block, ULONG PoolType, ULONG Tag)
     }
 }
 
-/* What tests ask. */
+/* Queries by tests. */
 
 static BOOLEAN ExpQueryRow(ULONG Tag, BOOLEAN Paged, PVF_POOL_USE Use)
 {
@@ -248,7 +248,7 @@ static VOID ExpPrintRecord(const EXP_POOL_RECORD *Record)
     HalPrintCallers(Record->Frames, Record->FrameCount);
 }
 
-/* Copies the oldest record that is not older than *Number, and advances *Number. Printing happens outside of the lock. */
+/* Copies the oldest record that is not older than *Number, and advances *Number. Printing happens outside the lock. */
 static BOOLEAN ExpNextLeak(const VF_POOL_MARK *Mark, PULONG64 Number, PEXP_POOL_RECORD Oldest)
 {
     BOOLEAN Found = FALSE;
@@ -284,7 +284,7 @@ static ULONG64 ExpListLeaks(const VF_POOL_MARK *Mark)
         }
     }
     if (Leaks > EXP_MOST_LISTED) {
-        HalPrint("  and %llu blocks more\n", Leaks - EXP_MOST_LISTED);
+        HalPrint("  and %llu more blocks\n", Leaks - EXP_MOST_LISTED);
     }
     return Leaks;
 }
@@ -302,7 +302,7 @@ ULONG64 VfCountPoolLeaks(const VF_POOL_MARK *Mark)
     return Leaks;
 }
 
-/* Those from before the verifier was on have no record. */
+/* Blocks allocated before the verifier was on have no record. */
 ULONG64 VfCountTagLeaks(ULONG Tag)
 {
     const VF_POOL_MARK Beginning = {.Tag = Tag};

@@ -1,10 +1,10 @@
 /*
- * pooltag.h: who uses how much pool memory, by tag.
+ * pooltag.h: the use of pool memory, by tag.
  *
- * The table has a row for each tag and kind of pool, paged or not, as poolmon shows them. A row is made by the first
- * allocation and stays. Counting is always on, so it has to be cheap: a row has several stripes, a thread counts in one of
- * them, and a reader adds them up. Sums are exact while no thread allocates; otherwise a row may show a
- * free without its allocation for a moment. Tags beyond EXP_POOL_TAGS share the row of the tag "Ovfl".
+ * The table has a row for each tag and kind of pool, paged or not, as poolmon shows them. The first allocation creates
+ * a row, which stays. Counting is always on, so it has to be cheap: a row has several stripes, a thread counts in one
+ * of them, and a reader adds them up. Sums are exact while no thread allocates; otherwise a row may show a free without
+ * its allocation for a moment. Tags beyond EXP_POOL_TAGS share the row of the tag "Ovfl".
  *
  * With the verifier on, each block has a record: its number, size and the stack that allocated it. Records are in lists,
  * by the address of the block, until the block is freed.

@@ -22,14 +22,14 @@
  *
  * The waiters are a chain from the newest to the oldest. Any thread pushes a new block by compare-exchange. Every other
  * change to the chain belongs to the owner of K. K is owned from the change that sets it until the waiter that was woken
- * holds the lock or is back in the chain. So at most one woken waiter is on its way, and releases in the meantime wake
- * nobody. The owner of K walks from the newest block to the first one that knows the oldest, fills in the backward links
- * on the way and leaves the answer in the newest: each block is walked once. A block behind that one may know a wrong
- * oldest, but is never asked. Sharers that decrement ShareCount read the chain too, but only while K is clear.
+ * holds the lock or is back in the chain. So at most one woken waiter is competing, and releases in the meantime wake
+ * no thread. The owner of K walks from the newest block to the first one that knows the oldest, fills in the backward
+ * links on the way and stores the oldest in the newest: each block is walked once. A block behind that one may have a
+ * wrong oldest, but is never read. Sharers that decrement ShareCount read the chain too, but only while K is clear.
  *
  * Requirements, each with a test of that number in tests/ex/pushlock.c (10: pushlockfast.c, 11: forklocks.c):
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
- *  2. No lost wakeup: when the lock is free and has waiters, one of them is on its way.
+ *  2. No lost wakeup: when the lock is free and has waiters, one of them has been woken.
  *  3. Shared is shared: sharers that may hold the lock together do, in every state. So a sharer never takes a lock that
  *     has waiters; waiting sharers are granted it as a group. (A sharer that set L while waiters are queued would leave
  *     no room for the share count, and the next sharers would sleep behind it: shared has become exclusive.)
@@ -43,17 +43,18 @@
  *  9. After the compare-exchange that releases it the releaser does not access the lock, unless it has waiters, which
  *     keep it alive; a wait block is not accessed after its waiter was woken.
  * 10. The uncontended paths are one compare-exchange each.
- * 11. In a forked child the waiters of the parent are not there. Owners stay: the forking thread holds what it held, and
+ * 11. In a forked child the waiters of the parent do not exist. Owners stay: the forking thread holds what it held, and
  *     what another thread held is held forever (ke/fork.h).
  *
- * Performance. A handoff moves three cache lines if the next owner runs, and costs a wakeup if it sleeps; both are a
- * multiple of a short critical section. While anybody is queued the inline fast paths fail. So few threads should sleep:
- *  - A contended acquire spins first, by KiParkForPushLock: it looks rarely, because each look takes the line away from
- *    the owner, or all the time where that costs the owner nothing. An exclusive one does not spin while others are
- *    queued: they may be many, and one of them is on its way.
- *  - Then it yields a few times, because the owner may have been preempted, and only then it queues. A sharer passes
- *    nobody by spinning: it waits just as if it were queued behind the exclusive waiter. (To queue at once behind
- *    others was rejected: once one thread sleeps all do, and each section waits for a wakeup.)
+ * Performance. A handoff moves three cache lines if the next owner runs, and costs a wakeup if it sleeps; both cost
+ * several times a short critical section. While any thread is queued the inline fast paths fail. So few threads should
+ * sleep:
+ *  - A contended acquire spins first, by KiParkForPushLock: it checks rarely, because each check takes the line away
+ *    from the owner, or continuously where that costs the owner nothing. An exclusive acquire does not spin while
+ *    others are queued: there may be many, and one of them has been woken.
+ *  - Then it yields a few times, because the owner may have been preempted, and only then queues. A spinning sharer
+ *    overtakes no waiter: it waits as if it were queued behind the exclusive waiter. (Queueing at once was rejected:
+ *    once one thread sleeps all do, and each section waits for a wakeup.)
  *  - A thread that has passed waiters often enough, or has found locks held for long enough, yields (ke/fairness.h).
  */
 #include "pushlock.h"
@@ -73,7 +74,7 @@
 #define EXP_MOST_LOSSES 3
 #define EXP_WATCHED ((ULONG)0x80000000) /* INTERLOCK_PUSH_LOCK_WATCHED of a caller built with DBG */
 
-/* relaxed: whatever it leads to is decided by a compare-exchange */
+/* relaxed: a compare-exchange decides */
 static ULONG_PTR ExpReadPushLock(volatile ULONG_PTR *Lock)
 {
     ULONG_PTR Value = __atomic_load_n(Lock, __ATOMIC_RELAXED);
@@ -133,8 +134,8 @@ static PEXP_WAIT_BLOCK ExpFindOldestBlock(PEXP_WAIT_BLOCK Newest)
     return ExpKnownOldest(Block);
 }
 
-/* Another process that shares the lock's memory may have queued the block. Then its address is not mapped here, which is a
-   fault, or is something else. */
+/* Another process that shares the lock's memory may have queued the block. Then its address is not mapped here, which
+   faults, or belongs to something else. */
 static PEXP_WAIT_BLOCK ExpCheckNewestBlock(volatile ULONG_PTR *Lock, ULONG_PTR Value)
 {
     PEXP_WAIT_BLOCK Newest = ExpNewestBlock(Value);
@@ -212,10 +213,10 @@ BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block)
     return __atomic_compare_exchange_n(&Block->State, &State, ExpSleeping, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-/* Passing the lock on: by the owner of K, in a dispatcher section. Each returns FALSE if the word has changed. */
+/* Handing off the lock: by the owner of K, in a dispatcher section. Each returns FALSE if the word has changed. */
 
-/* Takes the blocks from Oldest to Youngest out of the chain and gives the lock to Sharers threads, or for 0 to one
-   exclusive owner. The same compare-exchange gives K up. */
+/* Removes the blocks from Oldest to Youngest from the chain and grants the lock to Sharers threads, or for 0 to one
+   exclusive owner. The same compare-exchange releases K. */
 static BOOLEAN ExpCutAndGive(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Oldest,
                              PEXP_WAIT_BLOCK Youngest, ULONG_PTR Sharers)
 {
@@ -236,7 +237,7 @@ static BOOLEAN ExpCutAndGive(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAI
     return FALSE;
 }
 
-/* Wakes an exclusive waiter to try again, as the owner of K if others wait; or hands it the lock. */
+/* Wakes an exclusive waiter to retry, as the owner of K if others wait; or hands it the lock. */
 static BOOLEAN ExpWakeExclusive(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WAIT_BLOCK Oldest,
                                 const EXP_PUSH_LOCK_METHODS *Methods)
 {
@@ -284,7 +285,7 @@ static BOOLEAN ExpGrantShared(volatile ULONG_PTR *Lock, ULONG_PTR Value, PEXP_WA
     return TRUE;
 }
 
-/* Passes the lock on, or gives K up if the lock has an owner that no waiter can join. */
+/* Hands off the lock, or releases K if the lock has an owner that no waiter can join. */
 static VOID ExpPassOnPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -506,7 +507,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
             KiBeginTurn(Thread, Lock);
             TurnOver = FALSE;
             KiBeginPatience(&Patience, Thread, Use);
-            Patience.Gap = 1; /* it is next, so it looks at once */
+            Patience.Gap = 1; /* it is next, so it checks at once */
         }
     }
     KiUnregisterQueued(Thread, &Queued);
@@ -544,7 +545,8 @@ VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METH
 
 /* Converting. */
 
-/* With waiters an only sharer looks like an exclusive owner already, but for M and the count in the oldest block. */
+/* With waiters a single sharer already looks like an exclusive owner, except for M and the count in the oldest
+   block. */
 BOOLEAN ExpTryConvertPushLockToExclusive(volatile ULONG_PTR *Lock)
 {
     ULONG_PTR Value = ExpReadPushLock(Lock);
@@ -568,8 +570,8 @@ BOOLEAN ExpTryConvertPushLockToExclusive(volatile ULONG_PTR *Lock)
 }
 
 /*
- * With waiters the owner becomes an only sharer, which looks the same, and waiting sharers should be let in beside it by
- * the owner of K. That may be another thread which has already decided that no waiter can join the owner: M makes its
+ * With waiters the owner becomes a single sharer, which looks the same, and the owner of K should admit waiting
+ * sharers. That may be another thread that has already decided that no waiter can join the owner: M makes its
  * compare-exchange fail.
  */
 VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
@@ -595,8 +597,8 @@ VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
 }
 
 /*
- * The pushlocks of the kernel sleep on events, with AutoBoost: a sleeper that is given a lock runs at least at the
- * priority of the thread that gives it, and a little above its own, so that it can let in those that wait behind it. It
+ * The pushlocks of the kernel sleep on events, with AutoBoost: a sleeper that is handed a lock runs at least at the
+ * priority of the thread that hands it off, and a little above its own, so that it can admit the waiters behind it. It
  * is a property of the acquire, not of the release. A thread's AutoBoostCount counts the boosts that it received.
  */
 
@@ -606,7 +608,7 @@ VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_ME
 
 static VOID ExpPrepareEvent(PEXP_WAIT_BLOCK Block)
 {
-    Block->WakeEvent.Header.LockNV = 0; /* KeInitializeEvent leaves two bytes, and memcheck knows that they were never written */
+    Block->WakeEvent.Header.LockNV = 0; /* KeInitializeEvent leaves two bytes unwritten, which memcheck would report */
     KeInitializeEvent(&Block->WakeEvent, SynchronizationEvent, FALSE);
 }
 

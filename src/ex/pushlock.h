@@ -1,6 +1,6 @@
 /*
- * pushlock.h: the pushlock algorithm, over any way to sleep and wake. The pushlocks of the kernel and the slim
- * reader/writer locks of user mode are both this. Theory in pushlock.c.
+ * pushlock.h: the pushlock algorithm, over any way to sleep and wake. Kernel pushlocks and user-mode SRW locks both use
+ * it. Theory in pushlock.c.
  */
 #ifndef INTERLOCK_PUSHLOCK_H
 #define INTERLOCK_PUSHLOCK_H
@@ -20,10 +20,10 @@ typedef struct _EXP_WAIT_BLOCK {
             volatile ULONG Woken;
         };
     };
-    struct _EXP_WAIT_BLOCK *Next;          /* the waiter that came before; NULL in the oldest */
-    struct _EXP_WAIT_BLOCK *volatile Last; /* the oldest, if an owner of K has been here; NULL: unknown */
+    struct _EXP_WAIT_BLOCK *Next;          /* the previous waiter; NULL in the oldest */
+    struct _EXP_WAIT_BLOCK *volatile Last; /* the oldest, once an owner of K has filled it in; NULL: unknown */
     union {
-        struct _EXP_WAIT_BLOCK *Previous;  /* the waiter that came after; set by an owner of K */
+        struct _EXP_WAIT_BLOCK *Previous;  /* the next newer waiter; set by an owner of K */
         PVOID Address;                     /* address-based: what is waited for */
     };
     volatile LONG ShareCount;              /* in the oldest, unless K is set: how many share the lock; 0: exclusive */
@@ -42,9 +42,9 @@ C_ASSERT(FIELD_OFFSET(EXP_WAIT_BLOCK, ProcessId) == 60);
 typedef enum _EXP_WAIT_STATE {
     ExpAwake,
     ExpSleeping,
-    ExpWoken,       /* try again; the queue was empty when it was left */
-    ExpWokenWaking, /* try again, as the owner of K */
-    ExpGranted      /* the lock is yours */
+    ExpWoken,       /* retry; the queue was empty afterwards */
+    ExpWokenWaking, /* retry, as the owner of K */
+    ExpGranted      /* the waiter owns the lock */
 } EXP_WAIT_STATE;
 
 /* Sleep returns after Wake was called for the block, and not before: Wake may still be about to access it. */
@@ -57,7 +57,7 @@ typedef struct _EXP_PUSH_LOCK_METHODS {
     BOOLEAN AutoBoost;
 } EXP_PUSH_LOCK_METHODS;
 
-/* What the inline fast paths leave. */
+/* The slow paths behind the inline fast paths. */
 VOID ExpAcquirePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryAcquirePushLockExclusive(volatile ULONG_PTR *Lock);
@@ -76,7 +76,7 @@ BOOLEAN ExpIsPushLockHeldExclusive(ULONG_PTR Value); /* or by one sharer, with w
 BOOLEAN ExpIsPushLockHeldShared(ULONG_PTR Value);    /* or exclusively, with waiters */
 
 /* The waiter of a block, and its waker. */
-BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block); /* FALSE: it was woken already */
+BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block); /* FALSE: it was already woken */
 VOID ExpWakeBlock(PEXP_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods);
 
 FORCEINLINE EXP_WAIT_STATE ExpStateOfBlock(PEXP_WAIT_BLOCK Block)

@@ -5,16 +5,16 @@
  *     owned exclusively    Flag 0x80, ActiveCount 1; all owners are one thread
  *     shared               Flag 0x80 clear, ActiveCount 1; ActiveEntries is the number of owners
  *
- * SpinLock, a short lock of the kernel, protects everything in a resource but its place in the list of all resources. No
- * thread waits while it holds it. Waiters are in two queues, first come, first served, of blocks in the waiters' own stack
- * frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization event. A release that
- * makes it possible gives the resource to the waiters that are next: it makes them owners, takes them off their queue,
- * unlocks, and only then signals them. A waiter that wakes up owns the resource already.
+ * SpinLock, a short lock of the kernel, protects everything in a resource but its place in the list of all resources.
+ * No thread blocks while it holds this lock. Waiters are in two queues, first come, first served, of blocks in the
+ * waiters' own stack frames: a shared waiter waits on a semaphore in its block, an exclusive one on a synchronization
+ * event. A release that makes it possible hands the resource to the next waiters: it makes them owners, removes them
+ * from their queue, unlocks, and only then signals them. A waiter that wakes up already owns the resource.
  *
- * A handoff to a sleeper takes as long as a wakeup, and everybody else would have to wait meanwhile: once one thread
- * sleeps all do, and each acquire costs a wakeup. So a contended acquire does not become a waiter at once. It spins for a
- * while and yields a few times, by KiParkForPushLock. It passes no waiter by that, because waiters are handed what is
- * released. It looks without the lock, which makes the looks cheap and what they find a hint.
+ * A handoff to a sleeper takes as long as a wakeup, and all other threads would have to wait meanwhile: once one thread
+ * sleeps all do, and each acquire costs a wakeup. So a contended acquire does not become a waiter at once. It spins and
+ * then yields a few times, by KiParkForPushLock. It overtakes no waiter, because a release hands the resource to the
+ * waiters. It checks without the lock: the checks are cheap, and their result is a hint.
  *
  * Requirements, each with a test of that number in tests/ex/resource.c (15: forklocks.c):
  *  1. Exclusion: an exclusive owner is alone; sharers are among themselves.
@@ -24,22 +24,22 @@
  *     waiter.)
  *  4. A thread that does not share it yet waits behind an exclusive waiter; with StarveExclusive it does not; with
  *     WaitForExclusive even a sharer does.
- *  5. The last release of an exclusive owner lets in all waiting sharers, or if there are none the longest exclusive
- *     waiter; the release of the last sharer lets in the longest exclusive waiter. So neither kind shuts out the other,
- *     and the resource never idles while threads wait. The handoff is done when the release returns. (Always letting in
- *     an exclusive waiter fails this: two writers that take turns shut all sharers out. So does opening the resource to
+ *  5. The last release of an exclusive owner admits all waiting sharers, or if there are none the oldest exclusive
+ *     waiter; the release of the last sharer admits the oldest exclusive waiter. So neither kind starves the other, and
+ *     the resource never idles while threads wait. The handoff is done when the release returns. (Always admitting an
+ *     exclusive waiter fails this: two writers that take turns starve all sharers. So does opening the resource to
  *     whichever woken thread is first.)
- *  6. Converting lets in all waiting sharers and keeps the owner's count, whatever else waits. It never waits.
+ *  6. Converting admits all waiting sharers and keeps the owner's count, whatever else waits. It never waits.
  *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
- *  8. Ownership may go to an owner pointer; then any thread that knows it may release.
+ *  8. Ownership may move to an owner pointer; then any thread that knows the pointer may release.
  *  9. ContentionCount counts the acquires that became waiters.
  * 10. Nothing is allocated; resourceowner.c says where owners are kept.
- * 11. After a release has unlocked it does not access the resource, and deleting takes the lock: then the memory may go. A
- *     waiter's block is not accessed after its signal.
+ * 11. After a release has unlocked it does not access the resource, and deleting takes the lock: then the memory may be
+ *     freed. A waiter's block is not accessed after its signal.
  * 12. A waiter that has waited for half a second raises the owners whose priority is below its own to 15, unless boosting
  *     is disabled for the resource: once, and only if there was such an owner when it began to wait. All other waiters
- *     sleep until they are let in. (NT's waiters wake every half second, to repeat the boost or to find nobody to boost;
- *     fails 14.)
+ *     sleep until they are admitted. (NT's waiters wake every half second, to repeat the boost or to find no owner to
+ *     boost; fails 14.)
  * 13. Releasing by a thread that does not own it, deleting it with owners or waiters, an owner pointer without its low
  *     bits: bugchecks. Verifier: also enabled APCs, a wrong level, a sharer that waits for itself.
  * 14. A long wait costs nothing.
@@ -77,10 +77,10 @@ KD_REGISTER_LAYOUT(ExpResourceLayout, EXP_RESOURCE_LAYOUT);
 KI_LOCK ExpResourceSpinLock;
 
 /*
- * The owner of the lock releases it before another look would see it, unless it was preempted. But sharers that come
- * again and again lock it twice each time, and where two of them alternate at that, the lines of the resource travel all
- * the time. So an acquire that may wait looks rarely, as for a pushlock. Everybody else looks all the time: others may
- * wait for what an owner is about to do.
+ * Unless it was preempted, the owner releases the lock before the next check. But sharers that acquire repeatedly lock
+ * it twice each time, and if two of them alternate, the lines of the resource keep moving. So an acquire that may wait
+ * checks rarely, as for a pushlock. All other operations check continuously: other threads may wait for what an owner
+ * is about to do.
  */
 static inline BOOLEAN ExpTryLockResource(PVOID Resource)
 {
@@ -126,14 +126,14 @@ static DECLSPEC_NORETURN VOID ExpResourceViolation(ULONG_PTR Kind, ULONG_PTR Sec
     KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, Kind, Second, Third, (ULONG_PTR)Resource);
 }
 
-/* The caller has locked the resource: a test that expects this goes on, so it must not stay locked. */
+/* The caller has locked the resource. It must not stay locked, because a test that expects this bugcheck continues. */
 static DECLSPEC_NORETURN VOID ExpNotOwned(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
 {
     ExpUnlockResource(Resource, KiCurrentThread());
     KeBugCheckEx(RESOURCE_NOT_OWNED, (ULONG_PTR)Resource, OwnerThread, (ULONG_PTR)Resource->OwnerTable, 0);
 }
 
-/* System threads are exempt from the rule about APCs: docs/locks.md says by which document. */
+/* System threads are exempt from the rule about APCs: docs/locks.md has the source. */
 static DECLSPEC_NOINLINE VOID ExpVerifyResource(PERESOURCE Resource, ULONG_PTR ApcsEnabled, KIRQL HighestLevel)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -173,7 +173,7 @@ static VOID ExpCheckNoFastResource(PERESOURCE Resource)
     }
 }
 
-/* Requirement 15, with the resource locked, before its waiters are looked at. */
+/* Requirement 15, with the resource locked, before its waiters are read. */
 static VOID ExpForgetInheritedResourceWaiters(PERESOURCE Resource)
 {
     PULONG ForkDepth = (PULONG)&Resource->SpinLock + 1;
@@ -188,7 +188,7 @@ static VOID ExpForgetInheritedResourceWaiters(PERESOURCE Resource)
 
 /* Waiters. */
 
-/* relaxed: ExGetSharedWaiterCount and its sister read without the lock */
+/* relaxed: ExGetSharedWaiterCount and ExGetExclusiveWaiterCount read without the lock */
 static VOID ExpCountWaiters(PULONG Number, LONG Difference)
 {
     __atomic_store_n(Number, *Number + (ULONG)Difference, __ATOMIC_RELAXED);
@@ -273,7 +273,7 @@ static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
     }
 }
 
-/* By a waiter, or one that was just let in and does not know yet. */
+/* By a waiter, or one that was just admitted and has not noticed yet. */
 static VOID ExpBoostOwners(PERESOURCE Resource, PKTHREAD Thread)
 {
     KPRIORITY Priority = KeQueryPriorityThread(Thread);
@@ -391,7 +391,7 @@ static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
     return Released;
 }
 
-/* The last owner is gone, and there are waiters. */
+/* The last owner has released, and there are waiters. */
 static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BOOLEAN WasExclusive)
 {
     ExpForgetInheritedResourceWaiters(Resource);
@@ -405,7 +405,7 @@ static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BO
     return ExpLetExclusiveIn(Resource);
 }
 
-/* The last owner is gone. */
+/* The last owner has released. */
 FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOnResource(PERESOURCE Resource)
 {
     BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
@@ -449,7 +449,7 @@ typedef enum _EXP_OUTCOME {
     ExpNoOwnerRecord
 } EXP_OUTCOME;
 
-/* As far as can be told without the lock. */
+/* A hint, read without the lock. */
 static BOOLEAN ExpLooksAvailable(PERESOURCE Resource, EXP_ACCESS Access)
 {
     if (__atomic_load_n(&Resource->ActiveEntries, __ATOMIC_RELAXED) == 0) {
@@ -482,7 +482,7 @@ static BOOLEAN ExpMayAcquire(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Ac
     }
 }
 
-/* Where the owner will be noted, if there is no place for it in the resource. FALSE: all records are in use. */
+/* The record for the owner, if the resource itself has no room. FALSE: all records are in use. */
 static BOOLEAN ExpReserveOwner(PKTHREAD Thread, BOOLEAN Needed, PEXP_OWNER *Owner)
 {
     if (*Owner == NULL && Needed) {
@@ -529,7 +529,7 @@ static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_
     return ExpMustWait;
 }
 
-/* The waiter owns the resource now; a record that was not needed goes back. */
+/* The waiter owns the resource now; an unused record is returned. */
 static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
 {
     if (Record == NULL || Record->Kind != EXP_POOLED_OWNER) {
@@ -544,7 +544,7 @@ static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
     KiExitDispatcher(Thread);
 }
 
-/* Once, with the resource locked. Block is NULL if the thread is not to wait. */
+/* One attempt, with the resource locked. Block is NULL if the thread must not wait. */
 static DECLSPEC_NOINLINE EXP_OUTCOME ExpTryLocked(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
                                                   PEXP_OWNER FastOwner, PEXP_RESOURCE_WAIT Block)
 {
@@ -560,7 +560,7 @@ static DECLSPEC_NOINLINE EXP_OUTCOME ExpTryLocked(PERESOURCE Resource, PKTHREAD 
     return ExpBecomeWaiter(Resource, Access, Block);
 }
 
-/* After a first try in vain, with that outcome. The thread spins and retries, then queues. */
+/* After a first failed attempt, with its outcome. The thread spins and retries, then queues. */
 static DECLSPEC_NOINLINE VOID ExpContendForResource(PERESOURCE Resource, PKTHREAD Thread, EXP_ACCESS Access,
                                                     PEXP_OWNER FastOwner, EXP_OUTCOME Outcome)
 {
@@ -714,7 +714,7 @@ PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource)
 
 /* Releasing. */
 
-/* What an owner pointer has is in the lock order of no thread. */
+/* Acquires of an owner pointer are not in any thread's lock order. */
 static DECLSPEC_NOINLINE VOID ExpVerifyResourceRelease(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread)
 {
     ExpVerifyResource(Resource, EXP_RELEASED_WITH_APCS, DISPATCH_LEVEL);
@@ -811,7 +811,7 @@ VOID ExSetResourceOwnerPointerEx(PERESOURCE Resource, PVOID OwnerPointer, ULONG 
     } else {
         Heir->OwnerCount += Entry->OwnerCount;
         Entry->OwnerCount = 1;
-        ExpDropOwner(Resource, Thread, Entry); /* the heir remains, so no waiter is let in */
+        ExpDropOwner(Resource, Thread, Entry); /* the new owner remains, so no waiter is admitted */
     }
     ExpUnlockResource(Resource, Thread);
     if (KiVerifierEnabled) {
@@ -824,7 +824,7 @@ VOID ExSetResourceOwnerPointer(PERESOURCE Resource, PVOID OwnerPointer)
     ExSetResourceOwnerPointerEx(Resource, OwnerPointer, 0);
 }
 
-/* Asking. */
+/* Querying. */
 
 static ULONG ExpCountAcquires(PERESOURCE Resource, PKTHREAD Thread)
 {

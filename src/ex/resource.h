@@ -45,10 +45,10 @@ typedef struct _EXP_RESOURCE_WAIT {
     struct _EXP_RESOURCE_WAIT *Next;
     struct _EXP_RESOURCE_WAIT *Last; /* in the first of a queue */
     PKTHREAD Thread;
-    PEXP_OWNER Owner;                /* linked when it gets the resource; NULL afterwards, or if not needed */
+    PEXP_OWNER Owner;                /* linked when it acquires the resource; NULL afterwards, or if not needed */
     PEXP_OWNER Record;               /* the same, for the waiter itself */
     BOOLEAN Exclusive;
-    BOOLEAN Boosts;                  /* an owner, when it has waited for long */
+    BOOLEAN Boosts;                  /* an owner, after a long wait */
 } EXP_RESOURCE_WAIT, *PEXP_RESOURCE_WAIT;
 
 /* Read by the debugger. */
@@ -75,9 +75,9 @@ BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: no 
 VOID ExpRemoveResource(PERESOURCE Resource);    /* off the system's list */
 KI_ORDER_MODE ExpOrderModeOf(EXP_ACCESS Access);
 BOOLEAN ExpAcquireForFastOwner(PERESOURCE Resource, EXP_ACCESS Access, BOOLEAN Wait, PEXP_OWNER FastOwner);
-/* Undoes one acquire. Returns the waiters that this lets in. */
+/* Undoes one acquire. Returns the waiters that this admits. */
 PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry);
-PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: lets all sharers in */
+PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: admits all sharers */
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released); /* with nothing locked */
 
 /* resourceowner.c: with the resource locked */

@@ -2,25 +2,26 @@
  * resourceowner.c: the owners of resources.
  *
  * OwnerEntry, in the resource itself, names the first owner. Each further sharer needs an owner record. NT allocates a
- * table for them; here an acquire must not depend on memory. So the records exist from the start, in .bss, where they cost
- * nothing until they are used: EXP_OWNER_RECORDS of them for all pairs of a thread and a resource that it shares as second
- * or later owner.
+ * table for them; here an acquire must not depend on memory. So the records are preallocated in .bss, where they cost
+ * nothing until they are used: EXP_OWNER_RECORDS of them for all pairs of a thread and a resource that it shares as
+ * second or later owner.
  *
- * 1. A record is free, or spare (kept by a thread's slot for its next acquire), or a waiter's (the release that lets
- *    it in links it), or linked to one resource and names one owner there.
+ * 1. A record is free, or spare (kept by a thread's slot for its next acquire), or a waiter's (the release that admits
+ *    the waiter links it), or linked to one resource and names one owner there.
  * 2. The links, the owner and the count of a linked record change under the lock of its resource. A record's memory is
  *    always a record, so a stale pointer to one may be read: if it names the resource that is locked, all of it is valid.
  * 3. A resource has at most one entry of its own or record for each owner; the count in it says how often it was
  *    acquired. Entries that the callers of fast resources bring stand for one acquire each.
  * 4. EXP_THREAD.ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
- *    thread without any does not search. The thread itself counts in the first, which needs no locked instruction; others
- *    that let it in or release for it count in the second. Each alone may fall below 0. ResourceOwner is a hint: the
- *    record that the thread will probably ask for next.
- * 5. When all records are in use, an acquire that needs one is like one that has to wait: it tries again when
- *    others may have freed theirs, or fails if it must not wait.
+ *    thread without any does not search. The thread itself counts in the first, which needs no locked instruction;
+ *    other threads that admit it or release for it count in the second. Each alone may fall below 0. ResourceOwner is a
+ *    hint: the record that the thread will probably need next.
+ * 5. When all records are in use, an acquire that needs one behaves as if it had to wait: it retries when others may
+ *    have freed theirs, or fails if it must not wait.
  *
- * Records inside of the KTHREAD were rejected: an owner may end after it has passed its ownership to an owner pointer,
- * and its slot is recycled. A limit for every resource was rejected too: a few resources are shared by all threads, most by none.
+ * Records inside the KTHREAD were rejected: an owner may end after it has passed its ownership to an owner pointer, and
+ * its slot is recycled. A limit for every resource was rejected too: a few resources are shared by all threads, most by
+ * none.
  */
 #include "resource.h"
 
@@ -30,7 +31,7 @@
 
 C_ASSERT(EXP_OWNER_RECORDS == 131072);
 
-/* Shards keep threads with different resources from meeting at one free list. */
+/* Shards keep threads with different resources from contending for one free list. */
 typedef struct _EXP_OWNER_SHARD {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG Fresh; /* records from this one on have never been used */
@@ -153,7 +154,7 @@ VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD Ne
     ExpSetOwnerThread(Entry, NewOwner);
 }
 
-/* Only records are remembered: an entry of a fast resource may be in a stack frame that is gone. */
+/* Only records are remembered: an entry of a fast resource may be in a dead stack frame. */
 static PEXP_OWNER ExpGuessOwner(PERESOURCE Resource, PKTHREAD Thread)
 {
     PEXP_OWNER Owner = ExpThread(Thread)->ResourceOwner;

@@ -6,46 +6,47 @@
  *
  *      63          48 47                               1   0
  *     +--------------------------------------------------+---+
- *     |       holders that came through this slot        | 0 |
+ *     |      holders that acquired through this slot     | 0 |
  *     +--------------+-----------------------------------+---+
  *     |   fork tag   |      newest waiter's block        | 1 |    the rundown waits for the holders to leave
  *     +--------------+-----------------------------------+---+
  *     |                        0                         | 1 |    run down
  *     +--------------------------------------------------+---+
  *
- * With several slots a holder may leave through another one than it came through, so a slot may count below zero; the sum
- * over all slots is the number of holders.
+ * With several slots a holder may release through a different slot than it acquired, so a slot may count below zero;
+ * the sum over all slots is the number of holders.
  *
  * 1. Bit 0 is set once. From then on no acquire through that slot succeeds.
- * 2. The first waiter swaps its block into every slot and sums up what it finds there. Holders that leave meanwhile through
- *    a slot that has the block count themselves off in the block, which may fall below zero. Then the waiter adds its sum
- *    to the block: from then on it has the number of holders that are left. Before that no release makes it zero, because
- *    only releases have changed it.
+ * 2. The first waiter exchanges its block into every slot and adds up the counts that it finds. Holders that release
+ *    meanwhile through a slot that has the block decrement the block's count, which may fall below zero. Then the
+ *    waiter adds its sum to the block: from then on the count is the number of remaining holders. Before that no
+ *    release makes it zero, because only releases have changed it.
  * 3. The release that takes the block's count to zero is the last one. It marks every slot as run down, the first one
  *    last, which takes the chain of waiters; then it wakes each of them. That exchange is its last access to the
- *    reference: a waiter that is woken, or that comes and finds the first slot run down, may free it at once, while other
- *    waiters are still being woken. (If a waiter marked the other slots after its wakeup, another one could have freed
- *    them.) No block is accessed after its owner was woken.
- * 4. Later waiters put their blocks before the ones in the first slot; the count stays in the oldest. Nobody returns before
- *    the last holder is out, so a holder that follows the chain to the oldest block finds all of them alive.
- * 5. Acquire and release never block and never allocate; they are one compare-exchange unless they meet others.
+ *    reference: a waiter that is woken, or that arrives and finds the first slot run down, may free it at once, while
+ *    other waiters are still being woken. (If a waiter marked the other slots after its wakeup, another one could have
+ *    freed them.) No block is accessed after its owner was woken.
+ * 4. Later waiters put their blocks before the ones in the first slot; the count stays in the oldest. No waiter returns
+ *    before the last holder has released, so a holder that follows the chain to the oldest block finds all of them
+ *    alive.
+ * 5. Acquire and release never block and never allocate; they are one compare-exchange unless they are contended.
  * 6. Zeroed memory is a valid reference without holders.
- * 7. A release without a holder is stopped where the plain word shows it: RtlFailFast.
+ * 7. A release without a holder fails fast (RtlFailFast) if the plain word shows it.
  * 8. In a forked child a rundown that only threads of the parent wait for has not begun (ke/fork.h): the count in the
  *    oldest block goes back into the first slot. Blocks change inside dispatcher sections.
  *
  * The cache-aware kind:
  * 9. Acquire and release read the head, which is written once, and change the slot of the processor they run on. The slots
  *    are on lines of their own wherever the memory begins.
- * 10. An acquire that meets the beginning of a wait may still succeed through a slot that the waiter has not reached; the
- *     waiter then finds it there. Looking at a common word as well would exclude that, and fail 9.
- * 11. Until somebody needs more, a slot is changed only by sections of its processor (hal/section.c): a plain addition, for
- *     which bit 0 is clear in every slot. The first rundown, and a thread on a processor that has no slot, close the sections:
- *     Closed is ExpSectionsClosing, HalRestartSections makes every section that has not seen that complete or restart, and
- *     then it is ExpSectionsClosed. A thread that finds them closing closes them as well, so nobody waits. All that is
- *     described above applies to closed sections.
- * 12. They stay closed, also when the reference is put to use again: a thread that found them closed may still be about to
- *     change a slot by compare-exchange, beside which a plain addition would be lost.
+ * 10. An acquire that races with the start of a wait may still succeed through a slot that the waiter has not reached;
+ *     the waiter then counts it. Checking a common word as well would prevent that, and fail 9.
+ * 11. Until the first rundown, a slot is changed only by sections of its processor (hal/section.c): a plain addition,
+ *     for which bit 0 is clear in every slot. The first rundown, and a thread on a processor that has no slot, close
+ *     the sections: Closed is ExpSectionsClosing, HalRestartSections makes every section that has not seen that
+ *     complete or restart, and then it is ExpSectionsClosed. A thread that finds them closing closes them as well, so
+ *     no thread waits. All that is described above applies to closed sections.
+ * 12. They stay closed, even when the reference is reinitialized: a thread that found them closed may still be about to
+ *     change a slot by compare-exchange, which would lose a concurrent plain addition.
  */
 #include "exp.h"
 
@@ -110,7 +111,7 @@ static BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
 {
     ULONG_PTR Word = __atomic_load_n(&Slot->Count, __ATOMIC_RELAXED);
     while (!(Word & EX_RUNDOWN_ACTIVE)) {
-        /* acquire: pairs with the release in ExpSetRundown, for an object that is put to use again */
+        /* acquire: pairs with the release in ExpSetRundown, for an object that is reused */
         if (__atomic_compare_exchange_n(&Slot->Count, &Word, Word + ExpRundownUnits(Count), TRUE, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
             return TRUE;
@@ -156,7 +157,7 @@ static DECLSPEC_NOINLINE VOID ExpLeaveRundownBlock(ULONG_PTR Word, PEX_RUNDOWN_R
     while (Block->Older != NULL) {
         Block = Block->Older;
     }
-    /* acq_rel: what every holder did comes before what the last one tells the waiters */
+    /* acq_rel: what every holder did happens before the last one wakes the waiters */
     if (__atomic_sub_fetch(&Block->Count, Count, __ATOMIC_ACQ_REL) == 0) {
         ExpEndRundown(First, Block->Slots);
     }
@@ -192,7 +193,7 @@ static DECLSPEC_NOINLINE VOID ExpReleaseInheritedRundown(PEX_RUNDOWN_REF Slot, P
 
 /* Waiting. */
 
-/* FALSE: it is run down already. *Found is the word before. */
+/* FALSE: it is already run down. *Found is the word before. */
 static BOOLEAN ExpEnterRundownBlock(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Block, ULONG_PTR *Found)
 {
     ULONG_PTR Word = __atomic_load_n(&First->Count, __ATOMIC_ACQUIRE);
@@ -225,8 +226,8 @@ static VOID ExpCollectHolders(PEX_RUNDOWN_REF First, PEXP_RUNDOWN_WAIT_BLOCK Blo
         } while (!__atomic_compare_exchange_n(&Slot->Count, &Word, New, TRUE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
         Holders += ExpRundownHolders(Word);
     }
-    /* acquire: the work of holders that left through the block already; release: the exchanges above come before the
-       stores of the last holder, and before the memory goes */
+    /* acquire: the work of holders that have already released through the block; release: the exchanges above come
+       before the stores of the last holder, and before the memory is freed */
     LONG_PTR Left = __atomic_add_fetch(&Block->Count, Holders, __ATOMIC_ACQ_REL);
     if (Left < 0) {
         RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
@@ -242,7 +243,7 @@ static VOID ExpInheritRundown(PKI_QUEUED Queued)
     PEXP_RUNDOWN_WAIT_BLOCK Block = Queued->Block;
     PEX_RUNDOWN_REF First = (PEX_RUNDOWN_REF)(PVOID)Queued->Word;
     if (Block->Woken || Block->Older != NULL) {
-        return; /* once a waiter is woken, the memory may be gone */
+        return; /* once a waiter is woken, the memory may be freed */
     }
     for (ULONG Index = 1; Index < Block->Slots; Index++) {
         PEX_RUNDOWN_REF Slot = ExpRundownSlot(First, Index);

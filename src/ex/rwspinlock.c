@@ -9,19 +9,19 @@
  * E: held exclusively. W: a writer waits.
  *
  * 1. Exclusion: E is set only while the number of sharers is 0, and no sharer is added while E is set.
- * 2. While W is set no reader becomes a sharer, so the readers run out and the writer gets in. A waiting writer sets W
- *    whenever it finds W clear.
- * 3. The writer that gets in clears W in the same step that sets E; others that still wait set it again. So W never
- *    outlives the writer that set it. Until it is set again E keeps readers out; if the writer releases before the next
- *    one looks, a reader may get in between two writers.
+ * 2. While W is set no reader becomes a sharer, so the readers drain and the writer acquires the lock. A waiting writer
+ *    sets W whenever it finds W clear.
+ * 3. The writer that acquires the lock clears W in the same step that sets E; others that still wait set it again. So W
+ *    never outlives the writer that set it. Until it is set again E keeps readers out; if the writer releases before
+ *    the next one checks, a reader may acquire it between two writers.
  * 4. A release leaves W alone.
- * 5. A try changes the word once or not at all, and fails only for what the word says: for a reader E or W, for a writer
+ * 5. A try changes the word once or not at all, and fails only because of the word: for a reader E or W, for a writer
  *    any bit at all, for a conversion E or another sharer.
- * 6. A conversion needs no more than to be the only sharer: it goes ahead of a waiting writer, and W stays.
+ * 6. A conversion only requires the caller to be the only sharer: it overtakes a waiting writer, and W stays.
  * 7. Zeroed memory is a free lock. Nothing is accessed after the release.
  *
- * Counting the waiting writers in place of W was rejected: two writers that take turns would shut all readers out for as
- * long as they like. A reader that holds the lock must not ask for it again: it would wait behind W, and W for it.
+ * Counting the waiting writers in place of W was rejected: two writers that take turns would starve all readers. A
+ * reader that holds the lock must not acquire it again: it would wait for the writer, and the writer for it.
  */
 #include "exp.h"
 
@@ -43,7 +43,7 @@ FORCEINLINE LONG ExpReadSpinLock(PEX_SPIN_LOCK SpinLock)
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED);
 }
 
-/* *Word is a guess, 0 a good one. On failure it is the value that shuts readers out. */
+/* *Word is a guess, 0 a good one. On failure it is the value that excludes readers. */
 FORCEINLINE BOOLEAN ExpTryAcquireSpinLockShared(PEX_SPIN_LOCK SpinLock, PLONG Word)
 {
     do {

@@ -8,8 +8,8 @@
  *     |          address of the first entry      |   0  |             Sequence             |   Depth   |
  *     +------------------------------------------+------+----------------------------------+-----------+
  *
- * 1. Every push adds 1 to Sequence. So as long as Sequence is the same, entries have only left the list, and an entry
- *    that is first now has been in the list all the time.
+ * 1. Every push adds 1 to Sequence. So while Sequence is unchanged, entries have only been removed, and the entry that
+ *    is first now has been in the list all the time.
  * 2. The link of an entry does not change while the entry is in the list.
  * 3. A pop reads Sequence, and after that the first entry and that entry's link. If the compare-exchange then finds the
  *    header unchanged, the link was read while the entry was in the list (1), and is valid (2). Otherwise the value is
@@ -18,7 +18,7 @@
  *    header has not changed, the program has unmapped an entry that is in the list: then the fault is the program's.
  * 5. A push depends on nothing but the header. So it may guess what the header holds: a right guess saves waiting for
  *    the load, and a wrong one fetches the cache line for writing, which the next try needs anyway. A pop must not guess:
- *    the list may have been initialised anew since, and then 1 says nothing.
+ *    the list may have been reinitialized since, and then 1 does not hold.
  * 6. Depth counts modulo 65536 and never touches Sequence.
  *
  * The halves of the header are read one after the other, so the pair may never have existed. A pop may also read a Sequence
@@ -42,8 +42,8 @@ FORCEINLINE VOID ExpRequireAligned(ULONG_PTR Addresses)
 FORCEINLINE SLIST_HEADER ExpReadSList(const SLIST_HEADER *ListHead)
 {
     SLIST_HEADER Header;
-    /* acquire: the order of 3. It pairs with the push that made this Sequence, and so with all before that: their links
-       are there. relaxed: an entry of a later push is found out by the compare-exchange. */
+    /* acquire: the order of 3. It pairs with the push that made this Sequence, and so with all earlier pushes: their
+       links are visible. relaxed: the compare-exchange detects an entry of a later push. */
     Header.Alignment = __atomic_load_n(&ListHead->Alignment, __ATOMIC_ACQUIRE);
     Header.Region = __atomic_load_n(&ListHead->Region, __ATOMIC_RELAXED);
     return Header;
@@ -98,7 +98,7 @@ FORCEINLINE SLIST_HEADER ExpGuessSList(const SLIST_HEADER *ListHead)
     return Header;
 }
 
-/* Leaves the header's cache line to the others for a while, longer each time. */
+/* Backs off from the header's cache line, longer each time. */
 static SLIST_HEADER ExpBackOffFromSList(const SLIST_HEADER *ListHead, PKI_PATIENCE Patience)
 {
     KiStayAwake(Patience, NULL, KiParkForRetry);
@@ -225,7 +225,7 @@ USHORT QueryDepthSList(PSLIST_HEADER ListHead)
 
 PSLIST_ENTRY RtlFirstEntrySList(const SLIST_HEADER *ListHead)
 {
-    /* acquire: pairs with the compare-exchange that pushed the entry, so that its content may be looked at */
+    /* acquire: pairs with the compare-exchange that pushed the entry, so that its content may be read */
     return (PSLIST_ENTRY)(ULONG_PTR)__atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE);
 }
 
@@ -247,8 +247,8 @@ PSLIST_ENTRY ExInterlockedPopEntrySList(PSLIST_HEADER ListHead, PKSPIN_LOCK Lock
 
 /*
  * InterlockedCompareExchange128 for machines without such an instruction. The addresses share a few locks, chosen by
- * address. Under one of them the thread is neither interrupted nor ended, and fork waits until it is out. A load of one
- * half, without the lock, may come between the stores of the two halves: the halves are then of two values, as they may be
+ * address. A thread that holds one is neither interrupted nor terminated, and fork waits for it. A load of one half,
+ * without the lock, may come between the stores of the two halves: the halves are then of two values, as they may be
  * where the instruction exists and the halves are loaded one after the other.
  */
 #ifdef INTERLOCK_EMULATED_CAS128
@@ -270,7 +270,7 @@ UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 Exchang
     LONG64 Low, High;
     BOOLEAN Equal;
 
-    /* An exchange with itself: a barrier before everything that follows, also where nothing will be stored. */
+    /* An exchange with itself: a barrier before everything that follows, even if nothing is stored. */
     Low = InterlockedCompareExchange64(&Destination[0], 0, 0);
     High = ReadNoFence64(&Destination[1]); /* no fence: only the owner of the lock writes it */
     Equal = Low == ComparandResult[0] && High == ComparandResult[1];

@@ -1,7 +1,7 @@
 /*
  * systemtime.c: local time, and the resolution of the clock that the process and its drivers request.
  *
- * The clock has the resolution of the host, whatever is requested. The requests are kept so that they can be asked for:
+ * The clock has the resolution of the host, whatever is requested. The requests are kept so that they can be queried:
  * one of the process, which the last call sets, and those of drivers, which nest. The finest of them is the current
  * resolution.
  */

@@ -47,7 +47,7 @@ static VOID ExpBeginCallback(PEX_TIMER Timer, PKTHREAD Thread)
     ExpUnlockTimer(Timer, Thread, (Word & ~KI_TIMER2_EXPIRING) | KI_TIMER2_RUNNING);
 }
 
-/* Afterwards the timer may be gone, unless this returns TRUE. */
+/* Afterwards the timer may be freed, unless this returns TRUE. */
 static BOOLEAN ExpEndCallback(PEX_TIMER Timer, PKTHREAD Thread, PKEVENT *DeleteEvent)
 {
     ULONG64 Word = ExpLockTimer(Timer, Thread);

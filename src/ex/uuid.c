@@ -2,8 +2,8 @@
  * uuid.c: unique identifiers of version 1 (RFC 4122): 60 bits of time, 14 of a clock sequence, 48 of a node.
  *
  * The time is the system's, or one more than the last one given out in this process, so that no two calls get the same.
- * Processes differ by the node, which is random with the multicast bit set, as the RFC wants of one that is no address. A
- * child of fork has its parent's random bits, so the process id is mixed in.
+ * Processes differ by the node, which is random with the multicast bit set, as the RFC requires of a node that is not
+ * an address. A child of fork has its parent's random bits, so the process id is mixed in.
  */
 #include <interlock/ex.h>
 

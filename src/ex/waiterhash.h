@@ -4,20 +4,20 @@
  *
  * 1. A waiter's entry is on its own stack, linked in one bucket under the bucket's lock. The lock is held inside a
  *    dispatcher section, for as long as a walk through the keys of one bucket takes.
- * 2. Waiters of one key leave in the order in which they came. They are neighbours on the bucket's list, oldest first,
- *    and the oldest and the youngest know each other (OtherEnd):
+ * 2. Waiters of one key leave in the order of arrival. They are neighbours on the bucket's list, oldest first, and the
+ *    oldest and the youngest know each other (OtherEnd):
  *
  *        head -> a1 a2 a3 a4 -> b1 -> c1 c2 -> head        a1 <=> a4   b1 <=> b1   c1 <=> c2
  *
- *    So a search steps over all waiters of another key at once, a new waiter goes behind the youngest, and any waiter
- *    leaves in a few steps. What a wait or a wake costs depends on the number of other keys in the bucket, not on the
- *    number of their waiters. Mostly not even on that: Signs has a bit for each key that came since the bucket was last
- *    empty, and tells most other keys from these without an access to the stacks of the waiters.
- * 3. The thread that takes an entry out must wake its owner, and is the only one to access it until then. An owner that
- *    wants to leave and finds its entry gone waits for that wake.
+ *    So a search steps over all waiters of another key at once, a new waiter is linked behind the youngest, and any
+ *    waiter leaves in a few steps. The cost of a wait or wake depends on the number of other keys in the bucket, not on
+ *    the number of their waiters. Usually not even on that: Signs has a bit for each key that was added since the
+ *    bucket was last empty, and distinguishes most other keys without an access to the stacks of the waiters.
+ * 3. The thread that removes an entry must wake its owner, and is the only one to access it until then. An owner that
+ *    wants to leave and finds its entry removed waits for that wake.
  * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
- * 5. That a key has no waiters can be seen without the lock (ExpMayHaveWaiters): the proof is there. Address waits have a
- *    cheaper way for a bucket that is woken in vain again and again, and keep their account of it in the bucket
+ * 5. A thread can see without the lock that a key has no waiters (ExpMayHaveWaiters, with the proof). Address waits
+ *    have a cheaper way for a bucket that is repeatedly woken without waiters, and keep their count in the bucket
  *    (rtl/addresswait.c).
  * 6. Nothing is allocated. Zeroed memory is an empty table. A forked child finds the table empty.
  */
@@ -62,7 +62,7 @@ typedef struct _EXP_WAITER_BUCKET {
         KDP_MEMBER(EXP_WAITER, Link), KDP_MEMBER(EXP_WAITER, Key.Key), KDP_MEMBER(EXP_WAITER, Key.Object),             \
         KDP_MEMBER(EXP_WAITER, Key.Kind)
 
-/* Keys that differ in nothing but Kind share a bucket, so one lock covers both sides of a meeting. */
+/* Keys that differ in nothing but Kind share a bucket, so one lock covers both sides of a rendezvous. */
 PEXP_WAITER_BUCKET ExpLockWaiters(const EXP_WAIT_KEY *Key, PKTHREAD Thread);
 VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);
 
@@ -70,12 +70,12 @@ VOID ExpUnlockWaiters(PEXP_WAITER_BUCKET Bucket, PKTHREAD Thread);
 VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter);
 PEXP_WAITER ExpTakeFirstWaiter(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key); /* NULL: no waiters */
 ULONG ExpTakeWaiters(PEXP_WAITER_BUCKET Bucket, const EXP_WAIT_KEY *Key, ULONG Most, PLIST_ENTRY Taken);
-BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter); /* FALSE: it is out already */
+BOOLEAN ExpTakeListedWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter); /* FALSE: it is already removed */
 
-/* FALSE: another thread has taken it out. */
+/* FALSE: another thread has removed it. */
 BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread);
 
-/* hidden: saves a wake without waiters an indirection */
+/* hidden: saves an indirection in a wake without waiters */
 extern EXP_WAITER_BUCKET ExpWaiterTable[EXP_WAITER_BUCKETS] __attribute__((visibility("hidden")));
 
 #define EXP_WAITER_BUCKET_SHIFT 52

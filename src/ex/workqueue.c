@@ -10,16 +10,16 @@
  *     +----------------+----------------+
  *
  * 1. Every item runs once, on a thread of its queue's priority, at PASSIVE_LEVEL.
- * 2. While an item is queued or runs, a worker is idle or on its way, unless the limit of workers is reached. So an
- *    item that blocks until another one of its queue has run does not stop that one: the KQUEUE lets the idle worker
- *    have it. The thread that queues the first item requests the first worker; a worker that leaves none idle when it
- *    begins an item requests the next. Waiting until an item finds no worker was rejected: an item queued while the
- *    maximum runs needs an idle worker when one of them blocks, and at that moment no thread is there to request it.
- * 3. Queueing an item cannot fail. A worker that cannot be created now counts as one that is on its way, and its
- *    request is kept (ke/ownthread.h).
- * 4. A worker that was idle for ExpWorkerPatience ends if another idle one is left.
- * 5. The item is not touched any more once its routine has been called.
- * 6. In a forked child the workers are gone; the first item that is queued there makes new ones.
+ * 2. While an item is queued or runs, a worker is idle or starting, unless the limit of workers is reached. So an item
+ *    that blocks until another one of its queue has run does not stop that one: the KQUEUE hands it to the idle worker.
+ *    The thread that queues the first item requests the first worker; a worker that leaves none idle when it begins an
+ *    item requests the next. Waiting until an item finds no worker was rejected: an item queued while the maximum runs
+ *    needs an idle worker when one of them blocks, and at that moment no thread can request it.
+ * 3. Queueing an item cannot fail. A worker that cannot be created now counts as starting, and its request is kept
+ *    (ke/ownthread.h).
+ * 4. A worker that was idle for ExpWorkerPatience exits if another idle worker remains.
+ * 5. The item is not touched after its routine has been called.
+ * 6. In a forked child the workers do not exist; the first item that is queued there creates new ones.
  * 7. Queueing an item that is in a queue, or that has no routine, or for a queue that does not exist, and returning
  *    from a routine above PASSIVE_LEVEL or as the owner of a mutex are bugchecks.
  */
@@ -37,7 +37,7 @@
 #define EXP_WORKERS(Word) ((Word) & 0xffff)
 #define EXP_BUSY(Word) ((Word) >> 16)
 
-/* What the first parameter of WORKER_INVALID says. */
+/* The first parameter of WORKER_INVALID. */
 #define EXP_ITEM_QUEUED 1
 #define EXP_ITEM_INVALID 2
 

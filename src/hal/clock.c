@@ -3,19 +3,19 @@
  *
  * One thread sleeps here at a time; any thread may wake it. A wait of the host has one deadline, on one clock. A sleep
  * that ends at an interrupt time and also at a system time needs a second one: a thread of its own, the pacer, waits on
- * the system clock and wakes the clock thread. The host ends a wait on the system clock when that clock gets there, also
- * by a step. If the host refuses the pacer's thread, the clock thread looks at the system clock once a second. None of
- * this needs a descriptor: a program that closes every descriptor it finds does not stop the clock.
+ * the system clock and wakes the clock thread. The host ends a wait on the system clock when that clock reaches the
+ * time, even by a step. If the host refuses the pacer's thread, the clock thread checks the system clock once a second.
+ * None of this needs a descriptor: a program that closes every descriptor it finds does not stop the clock.
  *
- *     HalpSleeper    HalpAwake      nobody has to be woken
+ *     HalpSleeper    HalpAwake      no thread has to be woken
  *                    HalpAsleep     the clock thread sleeps on this word, or is about to
  * 1. The sleeper announces itself here and then reads the wake word; a waker changes the wake word and then takes the
  *    announcement. Both are exchanges, so the second sees what was written before the first: either the waker finds the
  *    announcement, or the sleeper finds the wake word changed.
  * 2. An announcement is taken once, so a sleep costs all its wakers one system call.
- * 3. The pacer gets its time after the announcement, so it finds the announcement when that time has come.
+ * 3. The pacer gets its time after the announcement, so it finds the announcement when that time is reached.
  * 4. A waker that took the announcement of a sleeper that was just leaving makes the next sleep return early. That is
- *    legal: the clock thread looks again.
+ *    harmless: the clock thread checks again.
  */
 #include "halp.h"
 

@@ -1,9 +1,10 @@
 /*
  * console.c: reading and writing descriptors, single keys of the terminal, and signals as console events.
  *
- * The handlers of the four signals stand in front of the program's (handler.c). While the process watches its console they
- * only set a bit and wake the thread that waits for it. Otherwise, and in a forked child, which has no such thread, a
- * signal goes on to the predecessor. Signals that come while their bit is still set become one, as the host's own do.
+ * The handlers of the four signals are installed in front of the program's (handler.c). While the process watches its
+ * console they only set a bit and wake the thread that waits for it. Otherwise, and in a forked child, which has no
+ * such thread, a signal is passed to the predecessor. Signals that arrive while their bit is still set merge into one,
+ * as the host's own do.
  */
 #include "console.h"
 
@@ -94,7 +95,7 @@ static NTSTATUS HalpWriteWhole(LONG Descriptor, const UCHAR *Buffer, ULONG Lengt
     return STATUS_SUCCESS;
 }
 
-/* SIGPIPE goes to the thread that writes: it is blocked meanwhile, and taken back unless one was pending before. */
+/* SIGPIPE goes to the thread that writes: it is blocked meanwhile, and consumed unless one was pending before. */
 NTSTATUS HalWriteDescriptor(LONG Descriptor, const VOID *Buffer, ULONG Length, PULONG Done)
 {
     HALP_HOST_CALLS;
@@ -232,7 +233,7 @@ VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event)
     HalWatchConsole(TRUE);
 }
 
-/* For the host -1 is every process, and a number that has become positive a single one: neither is a group. */
+/* For the host -1 means every process, and a positive number a single one: neither is a group. */
 BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event)
 {
     return Group != 1 && Group <= MAXLONG && HalpCall(SYS_kill, -(pid_t)Group, HalpConsoleSignals[Event]) == 0;
@@ -242,7 +243,7 @@ BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event)
 
 #define HALP_KEYS STDIN_FILENO
 
-/* Bytes one by one, and as they are. FALSE: it is no terminal, and they are read as they come. */
+/* Unbuffered, unmodified bytes. FALSE: it is not a terminal, and bytes are read as they arrive. */
 static BOOLEAN HalpEnterKeyMode(struct termios *Before, BOOLEAN Echo)
 {
     struct termios Keys;

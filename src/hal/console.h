@@ -20,7 +20,7 @@ typedef enum _HAL_CONSOLE_EVENT {
     HalConsoleEvents
 } HAL_CONSOLE_EVENT;
 
-/* The signals of this process are events from now on, or are what they were before. FALSE: the host refuses. */
+/* From now on the signals of this process are events, or have their previous meaning again. FALSE: the host refuses. */
 BOOLEAN HalWatchConsole(BOOLEAN Watch);
 HAL_CONSOLE_EVENT HalAwaitConsoleEvent(VOID);      /* by one thread */
 VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event); /* what the signal would have done; often ends the process */

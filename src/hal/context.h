@@ -6,7 +6,7 @@
 
 #include "hal.h"
 
-/* In Callbacks.Interrupt: the registers of the code that was interrupted, which go back when it returns; else NULL. */
+/* In Callbacks.Interrupt: the registers of the interrupted code, restored when the callback returns; else NULL. */
 extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")));
 
 /* Of a stopped thread, as Context->ContextFlags says. STATUS_NOT_SUPPORTED: not on this machine. */

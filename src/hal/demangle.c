@@ -1,10 +1,10 @@
 /*
  * demangle.c: names of C++ functions as their sources have them, for reports.
  *
- * What a debugger of Windows shows: the qualified name, without parameters and return type. __cxa_demangle of the C++
+ * As a Windows debugger shows them: the qualified name, without parameters and return type. __cxa_demangle of the C++
  * library is not used: it allocates, and the heap may be locked or damaged when a report is written. Template arguments
- * become <...>. A name with something else in it (a substitution in the name itself, a decltype, a requirement) stays as
- * it is.
+ * become <...>. A name with something else in it (a substitution in the name itself, a decltype, a requirement) stays
+ * as it is.
  */
 #include "halp.h"
 

@@ -1,20 +1,20 @@
 /*
- * descriptor.c: descriptors of the host: what is ready on them, one that others can watch, and the keeper of those that
- * the library has for itself.
+ * descriptor.c: descriptors of the host: readiness, a descriptor that others can watch, and the keeper of the library's
+ * own descriptors.
  *
  * A program may close every descriptor that it finds (closefrom, as a daemon does), or put another file under a number
  * of ours (dup2). The number is then the program's: the library must not write to it, wait on it or close it.
  * 1. Kept descriptors have numbers from FIRST_KEPT on, if the process may have them: programs get the lowest free ones.
  * 2. Each kept descriptor is a member of one epoll set, armed or not. The host finds a member by file and number
- *    together, so a number is ours if and only if it is a member. One call tells, and arming a member is that call.
+ *    together, so a number is ours if and only if it is a member. Arming a member is the call that checks this.
  * 3. The set itself is ours if the guard is a member: the reading end of a pipe, whose file has an identity of its own.
  * 4. A thread blocks in a read of the guard (HalAwaitKeeperLoss), which keeps that file open even after a close. Its
- *    writing end has no other users. A program that closes everything closes that end, too, and the read ends: so the
- *    loss is noticed while every thread sleeps, and what can be reopened is.
+ *    writing end has no other users. A program that closes everything closes that end too, and the read ends: so the
+ *    loss is noticed while every thread sleeps, and descriptors that can be reopened are.
  * Between the check of a number and its use the program may still change it: that race is the program's.
  *
- * One thread at a time opens the keeper (io/watch.c). Its numbers change only then. A thread with stale numbers asks the
- * host about numbers that are closed or no longer ours: the answer is no, as in 2.
+ * One thread at a time opens the keeper (io/watch.c). Its numbers change only then. A thread with stale numbers checks
+ * numbers that are closed or no longer ours: the result is negative, as in 2.
  */
 #include "halp.h"
 
@@ -39,9 +39,9 @@ static struct {
     volatile ULONG Generation;   /* counts the keepers; even: none is open */
     volatile LONG Set;
     volatile LONG Guard;         /* the reading end, */
-    volatile LONG GuardWriter;   /* and the writing end, which only exists */
+    volatile LONG GuardWriter;   /* and the writing end, which is never used */
     HAL_FILE_ID GuardId;
-    HAL_FILE_ID SharedId;        /* common to all files that the host does not tell apart */
+    HAL_FILE_ID SharedId;        /* common to all files that the host does not distinguish */
 } HalpKeeper = {.Set = NO_DESCRIPTOR, .Guard = NO_DESCRIPTOR, .GuardWriter = NO_DESCRIPTOR};
 
 int HalpOpenFile(PCSTR Path, int Flags)
@@ -59,7 +59,7 @@ SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size)
     return HalpCall(SYS_write, File, Buffer, Size);
 }
 
-/* If the limit is below FIRST_KEPT, or no number is left there: any one behind the standard ones. */
+/* If the limit is below FIRST_KEPT, or no number is left there: any number above the standard ones. */
 static LONG HalpDuplicate(LONG Descriptor)
 {
     LONG Duplicate = (LONG)HalpCall(SYS_fcntl, Descriptor, F_DUPFD_CLOEXEC, FIRST_KEPT);
@@ -153,7 +153,7 @@ BOOLEAN HalIsTellingId(const HAL_FILE_ID *Id)
     return !HalpIsSameId(Id, &HalpKeeper.SharedId);
 }
 
-/* relaxed, here and below: a thread with stale numbers is answered no, see above */
+/* relaxed, here and below: a thread with stale numbers gets a negative result, see above */
 static LONG HalpKept(const volatile LONG *Number)
 {
     return __atomic_load_n(Number, __ATOMIC_RELAXED);
@@ -166,7 +166,7 @@ static long HalpControlSet(LONG Set, int Operation, LONG Descriptor, ULONG Event
     return HalpCall(SYS_epoll_ctl, Set, Operation, Descriptor, &Event);
 }
 
-/* Adding fails for a member; anything else is taken out again. */
+/* Adding fails for a member; anything else is removed again. */
 static BOOLEAN HalpIsMember(LONG Set, LONG Descriptor)
 {
     long Result = HalpControlSet(Set, EPOLL_CTL_ADD, Descriptor, 0, HAL_NO_COOKIE);
@@ -286,7 +286,7 @@ BOOLEAN HalWaitForDescriptors(ULONG Keeper, PHAL_READY Ready, PULONG Count)
     long Found;
 
     *Count = 0;
-    /* The set may be the program's by now, and so are its members. */
+    /* The set, and so its members, may belong to the program by now. */
     if (!HalpIsGeneration(Keeper) || !HalpIsMember(Set, HalpKept(&HalpKeeper.Guard))) {
         return FALSE;
     }
@@ -318,7 +318,7 @@ VOID HalDrainDescriptor(LONG Descriptor)
     HalpReadFile(Descriptor, &Value, sizeof(Value));
 }
 
-/* The parent still uses the set, and its guard thread would sleep on while the child has the writing end. */
+/* The parent still uses the set, and its guard thread would keep sleeping while the child has the writing end. */
 VOID HalpForkChildKeeper(VOID)
 {
     HalpCloseKeeper();

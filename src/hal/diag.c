@@ -85,7 +85,7 @@ VOID HalPrint(PCSTR Format, ...)
     }
 }
 
-/* 0: this host has no unwinder. Inline, so that it is no frame of its own in any build. */
+/* 0: this host has no unwinder. Inline, so that it adds no frame in any build. */
 FORCEINLINE ULONG HalpUnwind(PVOID *Frames, ULONG Count)
 {
 #ifdef HOST_UNWINDS
@@ -126,7 +126,7 @@ DECLSPEC_NOINLINE ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULO
     return Frame;
 }
 
-/* How many frames a sanitizer or the compiler puts before the caller varies, so the caller is searched. */
+/* How many frames a sanitizer or the compiler puts before the caller varies, so the caller is searched for. */
 VOID HalPrintStackTrace(PVOID Caller)
 {
     ULONG64 Frames[DEEPEST_STACK];

@@ -6,7 +6,8 @@
 
 #define HAL_NO_VARIABLE ((SIZE_T)-1)
 
-/* The variables of the host's environment, one thread at a time: the C library does not order setenv and getenv. */
+/* The variables of the host's environment, one thread at a time: the C library does not synchronize setenv and
+   getenv. */
 /* Returns the length of the value, which is copied if it fits with its terminator; HAL_NO_VARIABLE: there is none. */
 SIZE_T HalQueryVariable(PCSTR Name, PSTR Buffer, SIZE_T Size);
 BOOLEAN HalSetVariable(PCSTR Name, PCSTR Value); /* Value NULL: removes it. FALSE: no memory */

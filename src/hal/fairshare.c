@@ -1,32 +1,32 @@
 /*
  * fairshare.c: equal shares of the host's processors for threads that contend for locks.
  *
- * The host schedules threads. While all contenders run or spin and none sleeps, two of its habits make that unfair:
+ * The host schedules threads. While all contenders run or spin and none sleeps, two of its rules make that unfair:
  * 1. A thread that yields is charged as if it had used up its slice: it runs again when the others have had one each. So
  *    threads get time in proportion to how long they keep a processor before they yield, and those turns must be of one
  *    length: they end by the clock, not after a number of contended acquires. TURN is dozens of times what a switch takes,
  *    and short enough for dozens of threads to have a turn within a few slices of the host. The clock is read at every
  *    ACQUIRES_PER_LOOK-th contended acquire. If the turn began OLD_TURN ago, the thread has not contended much or was
- *    preempted: a new turn begins without a yield, which on a busy machine may mean to wait for all other programs.
- * 2. A thread that has run within the last half millisecond or so is not migrated, however crowded its processor is. Of
- *    four threads on two processors three may share one for tenths of a second while the fourth has the other to itself,
- *    and three times as much. But the host chooses a processor anew for a thread that is woken, and prefers that of the
- *    waker if it is less busy. So now and then a thread counts its switches, and those that have a processor to themselves
- *    wake others that do not:
+ *    preempted: a new turn begins without a yield, which on a busy machine may mean a wait for all other programs.
+ * 2. A thread that has run within the last half millisecond or so is not migrated, however crowded its processor is.
+ *    With four threads on two processors, three may share one for tenths of a second while the fourth has the other to
+ *    itself, and three times as much. But the host chooses a processor anew for a thread that is woken, and prefers
+ *    that of the waker if it is less busy. So now and then a thread counts its switches, and those that have a
+ *    processor to themselves wake others that do not:
  *
- *        Seat    0                   nobody offers or wants a processor
+ *        Seat    0                   no processor is offered or wanted
  *                SEAT_OFFERED | n    a thread has processor n to itself
  *                SEAT_WANTED         a thread that shares another processor has taken the offer, and rests
  *
  *    The resting thread is woken at the end of a turn, so it has time to fall asleep. If the host leaves it where it was,
- *    offers become rarer but do not end: the host goes by averages of some tens of milliseconds. Rejected: binding a
- *    thread to another processor for a moment, because its affinity is the program's; ending turns by short sleeps, which
- *    are not charged, because two threads in step then lose each other again and again.
+ *    offers become rarer but do not end: the host uses averages over tens of milliseconds. Rejected: binding a thread
+ *    to another processor for a moment, because its affinity is the program's; ending turns by short sleeps, which are
+ *    not charged, because two threads in lockstep then keep losing each other.
  *
  * What it buys, with 4 threads on 2 processors: fairness 0.95 instead of 0.39, at the same throughput.
  *
- * Seat is a hint. A thread that acts on a stale one rests for LONGEST_REST in vain or wakes nobody. So threads may end
- * while they rest, and a fork needs no care.
+ * Seat is a hint. A thread that acts on a stale one rests for LONGEST_REST in vain or wakes no thread. So threads may
+ * end while they rest, and a fork needs no care.
  */
 #include "halp.h"
 

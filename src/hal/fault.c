@@ -1,8 +1,8 @@
 /*
- * fault.c: reads memory that another thread may unmap at any time, and replaces memory whose file was cut off.
+ * fault.c: reads memory that another thread may unmap at any time, and replaces memory whose file was truncated.
  *
  * The read is one instruction at a known address. If that instruction faults at the address that it reads, execution
- * continues behind it, where the read reports failure. Every other fault goes to the program's handler.
+ * continues after it, where the read reports failure. Every other fault goes to the program's handler.
  *
  * 1. The first read installs handlers for SIGSEGV and SIGBUS in front of the program's (handler.c). Without a handler of
  *    the program's, a fault takes the host's default action.
@@ -67,8 +67,8 @@ static BOOLEAN HalpSkipTryRead(const siginfo_t *Information, ucontext_t *Context
 }
 
 /*
- * Mappings of files that others may cut off. A slot is taken by its Lost, and Size is set last and cleared first: the
- * handler looks at slots with a Size only.
+ * Mappings of files that others may truncate. A slot is claimed by its Lost; Size is set last and cleared first: the
+ * handler only reads slots with a Size.
  */
 #define GUARDED_MAPPINGS 8
 
@@ -134,7 +134,7 @@ static VOID HalpHandleFault(ULONG Place, int Signal, siginfo_t *Information, VOI
         return;
     }
     sigaction(Signal, &Default, NULL);
-    /* A fault repeats when the handler returns; a signal that was sent has to be sent again. */
+    /* A fault repeats when the handler returns; a sent signal has to be sent again. */
     if (Information->si_code <= 0) {
         HalpCall(SYS_rt_tgsigqueueinfo, getpid(), HalpCall(SYS_gettid), Signal, Information);
     }

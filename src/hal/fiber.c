@@ -1,13 +1,13 @@
 /*
  * fiber.c: stacks that a host thread can switch to.
  *
- * A switch pushes the registers that a called function preserves, exchanges the stack pointers, and pops the others. What
- * the thread pointer leads to stays with the thread: so a function that has the address of a thread-local variable in a
- * register must not use it after a switch. HalSwitchFiber and what its callers do before and after it are separate
- * functions for that reason.
+ * A switch pushes the registers that a called function preserves, exchanges the stack pointers, and pops the others.
+ * Thread-local data stays with the thread: so a function that has the address of a thread-local variable in a register
+ * must not use it after a switch. HalSwitchFiber and what its callers do before and after it are separate functions for
+ * that reason.
  *
- * A processor with a shadow stack keeps return addresses a second time, and a switch has to exchange that stack, too: the
- * C library's swapcontext does.
+ * A processor with a shadow stack keeps return addresses a second time, and a switch has to exchange that stack too, as
+ * the C library's swapcontext does.
  *
  * Sanitizers keep track of stacks: AddressSanitizer of their bounds, ThreadSanitizer of everything that a thread does.
  * Their functions are weak: a program may be built with one and the library without.
@@ -160,7 +160,7 @@ extern PVOID __tsan_create_fiber(unsigned Flags) __attribute__((weak));
 extern VOID __tsan_destroy_fiber(PVOID Fiber) __attribute__((weak));
 extern VOID __tsan_switch_to_fiber(PVOID Fiber, unsigned Flags) __attribute__((weak));
 
-/* Inline, as is HalpSwitchContext: ThreadSanitizer takes what returns after the announcement for a return in To. */
+/* Inline, as is HalpSwitchContext: ThreadSanitizer treats a return after the announcement as a return in To. */
 FORCEINLINE VOID HalpAnnounceSwitch(PHAL_FIBER From, PHAL_FIBER To)
 {
     if (__sanitizer_start_switch_fiber != NULL) {
@@ -264,7 +264,7 @@ static BOOLEAN HalpPrepareContext(PHAL_FIBER Fiber)
     return TRUE;
 }
 
-/* Sets what the stack begins with. FALSE: no memory. */
+/* Sets up the initial stack. FALSE: no memory. */
 static BOOLEAN HalpPrepareFiber(PHAL_FIBER Fiber)
 {
     if (HalpHasShadowStack()) {

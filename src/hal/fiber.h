@@ -6,14 +6,14 @@
 
 typedef struct _HAL_FIBER {
     PVOID StackPointer;              /* where the registers are, while no thread runs the fiber */
-    PVOID Host;                      /* the host's own context in place of that, where it is needed */
+    PVOID Host;                      /* the host's own context instead, where it is needed */
     PVOID Stack;                     /* the lowest usable address; NULL: it is a host thread's own stack */
     SIZE_T StackSize;
     BOOLEAN SwitchFloat;             /* the floating-point control word is the fiber's own */
     ULONG64 FloatControl;
     BOOLEAN Ends;                    /* it will not run again: set before the last switch from it */
     PVOID AddressSanitizer;          /* its fake stack, and */
-    const VOID *StackBottom;         /* what it takes for the stack of the fiber */
+    const VOID *StackBottom;         /* what it considers the stack of the fiber */
     SIZE_T StackRoom;
     PVOID ThreadSanitizer;           /* its record of the fiber */
     DECLSPEC_NORETURN VOID (*Start)(PVOID Context);

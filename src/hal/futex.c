@@ -5,7 +5,7 @@
 #include <limits.h>
 
 /*
- * The thread sanitizer holds signals back until the next instrumented operation: the handler of a signal that comes just
+ * The thread sanitizer defers signals until the next instrumented operation: the handler of a signal that arrives just
  * before the wait would not run before the thread is woken. So under the sanitizer a long wait returns now and then.
  */
 #ifdef HALP_THREAD_SANITIZER

@@ -1,5 +1,5 @@
 /*
- * hal.h: what the host machine gives. Everything above this folder runs on any host that implements this header; the
+ * hal.h: the host machine's services. Everything above this folder runs on any host that implements this header; the
  * explorer links its own simulated one.
  */
 #ifndef INTERLOCK_HAL_H
@@ -34,7 +34,7 @@ typedef struct _HAL_DISPATCH {
     ULONGLONG (*QuerySystemTime)(VOID);
     VOID (*Yield)(VOID);
     ULONG (*CurrentProcessor)(VOID);
-    ULONG (*CountSwitches)(VOID); /* how often the host has switched from this thread to another */
+    ULONG (*CountSwitches)(VOID); /* how often the host has switched away from this thread */
 } HAL_DISPATCH;
 
 extern HAL_DISPATCH HalDispatch;
@@ -44,7 +44,7 @@ extern ULONG HalTickLength; /* in units of interrupt time */
 struct _KTHREAD;
 extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("initial-exec")));
 
-/* Calls of the host into the layers above; ke sets them once, before it uses anything else of hal. */
+/* Callbacks from the host into the layers above; ke sets them once, before it uses anything else of hal. */
 typedef struct _HAL_CALLBACKS {
     VOID (*ThreadExit)(struct _KTHREAD *Thread); /* on the exiting host thread, with HalCurrentThread still set */
     VOID (*Interrupt)(BOOLEAN InsideLibc);       /* on the interrupted host thread, asynchronously, never nested: it
@@ -69,22 +69,23 @@ NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T Stac
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
 /* Ends the host thread at once, in any context: no destructor and no cleanup handler runs, its stack is not freed. */
 DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
-VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* as much of it as the host takes */
+VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* truncated to what the host accepts */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
-/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others also if the host does
-   not say. */
+/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others: also if the host
+   does not tell. */
 typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
 HAL_OTHERS HalFindOtherThreads(VOID);
-VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread goes later */
+VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread ends
+                                                       later */
 /* Adopts: Callbacks.ThreadExit will run for this thread, and interrupts reach it. NULL: ThreadExit need not run. */
 VOID HalWatchThreadExit(struct _KTHREAD *Thread);
-/* Callbacks.Interrupt runs on that thread soon, unless something keeps the interrupt from it (interrupt.c); several may
-   become one. STATUS_INVALID_CID: the thread is gone; STATUS_INSUFFICIENT_RESOURCES: the host's queue of signals is
+/* Callbacks.Interrupt runs on that thread soon, unless something blocks the interrupt (interrupt.c); several may merge
+   into one. STATUS_INVALID_CID: the thread has ended; STATUS_INSUFFICIENT_RESOURCES: the host's queue of signals is
    full; STATUS_ACCESS_DENIED: the host or the program blocks it. */
 NTSTATUS HalInterruptThread(ULONG ThreadId);
-/* After HalInterruptThread. TRUE: the thread takes the interrupt before it runs on; also while it is in sigwait, so ask
-   before the interrupt whether it sleeps. FALSE: the thread blocks it, it has arrived or was taken by something else, or
-   the host does not say. */
+/* After HalInterruptThread. TRUE: the thread takes the interrupt before it runs any further; also while it is in
+   sigwait, so check before the interrupt whether it sleeps. FALSE: the thread blocks it, it has arrived or was taken by
+   something else, or the host does not tell. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
 BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
 /* In Callbacks.Interrupt, inside the C library: runs it again soon. Refused: the host has no timer for this thread. */
@@ -98,7 +99,7 @@ BOOLEAN HalSetThreadPriority(ULONG ThreadId, LONG NtPriority); /* FALSE: the pro
 
 /* Processors. */
 ULONG HalProcessorCount(VOID);
-/* What ke/park.h is made of. The number of processors is that of when the library was loaded. */
+/* The primitives of ke/park.h. The number of processors is the one at load time. */
 BOOLEAN HalOtherProcessorAvailable(VOID);           /* can another thread run while one spins? */
 BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of this process run at a time? */
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
@@ -116,11 +117,12 @@ typedef struct _HAL_TURN {
     ULONG CountsAlone; /* counts in a row that found no other thread on the processor */
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountContention(PHAL_TURN Turn);
-/* Sleep and wake on a word that processes share. As HalDispatch.Wait and Wake, but a word whose memory is gone is a
-   spurious wakeup. */
+/* Sleep and wake on a word that processes share. As HalDispatch.Wait and Wake, but a word whose memory was unmapped is
+   a spurious wakeup. */
 BOOLEAN HalWaitShared(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
 VOID HalWakeShared(volatile ULONG *Address, ULONG Count);
-VOID HalGiveWay(ULONG Round);                       /* between two looks of a wait that no wake ends: yields, later naps */
+VOID HalGiveWay(ULONG Round);                       /* between two checks of a wait without a waker: yields, later
+                                                       naps */
 
 /* The sleep of the clock thread, one at a time: until *Wake != Expected or either deadline, also if the system clock is
    stepped, or a spurious wakeup. 0: no deadline. A thread that has changed *Wake calls HalClockWake. */
@@ -128,13 +130,13 @@ VOID HalClockWait(volatile ULONG *Wake, ULONG Expected, ULONGLONG InterruptTime,
 VOID HalClockWake(volatile ULONG *Wake);
 ULONGLONG HalQueryPerformanceCounter(VOID);         /* in units of HAL_PERFORMANCE_FREQUENCY */
 #define HAL_PERFORMANCE_FREQUENCY 10000000ULL
-LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime);  /* what local time has more than SystemTime, at that time */
+LONGLONG HalQueryZoneOffset(ULONGLONG SystemTime);  /* the UTC offset in effect at SystemTime */
 
 /* The time zone, by its two seasons. */
 #define HAL_ZONE_NAME 32
 typedef struct _HAL_SEASON {
     BOOLEAN Known;
-    LONG Offset;                   /* what its clock is ahead of UTC, in seconds */
+    LONG Offset;                   /* its UTC offset, in seconds */
     LONGLONG Begins;               /* this year, on the clock of the other season, in seconds since 1970; 0: never */
     CHAR Name[HAL_ZONE_NAME];
 } HAL_SEASON, *PHAL_SEASON;
@@ -208,13 +210,13 @@ typedef struct _HAL_SPAWN {
 
 LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
 ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
-/* A process in time: its id in the low HAL_PROCESS_ID_BITS, above that its start and what an exec changes, 63 bits in
-   all. 0: there is no such process, it has ended, or the host does not tell. */
+/* A unique key of a process: its id in the low HAL_PROCESS_ID_BITS, above that its start and what an exec changes, 63
+   bits in all. 0: there is no such process, it has ended, or the host does not tell. */
 #define HAL_PROCESS_ID_BITS 22
 ULONG64 HalQueryProcessKey(ULONG ProcessId);
-/* FALSE: all threads of that process have ended, or another program runs in it. In doubt TRUE. */
+/* FALSE: all threads of that process have ended, or another program runs in it. If in doubt, TRUE. */
 BOOLEAN HalIsProcessAlive(ULONG64 Key);
-ULONG64 HalKeyOfAnyProgram(ULONG64 Key); /* the same process, over an exec too */
+ULONG64 HalKeyOfAnyProgram(ULONG64 Key); /* the same process, also across an exec */
 BOOLEAN HalIsProcessGone(ULONG64 Key); /* cheap: the host has no process with that id, or it is this one under another key */
 NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descriptor);
 BOOLEAN HalQueryProcessExit(LONG Process, BOOLEAN Reap, PULONG ExitCode); /* FALSE: it runs, or is not our child */
@@ -234,7 +236,7 @@ DECLSPEC_NORETURN VOID HalFinishChild(const HAL_CHILD *Child, const VOID *Result
 
 /* Memory: never used on a wait, signal, acquire or release path. */
 PVOID HalAllocate(SIZE_T Size, SIZE_T Alignment);   /* zeroed; NULL: there is none */
-/* Asked before each HalAllocate, and before creations that need no memory: TRUE: this one fails. NULL: none does. */
+/* Called before each HalAllocate, and before creations that need no memory. TRUE: this one fails. NULL: none does. */
 typedef BOOLEAN HAL_FAULT_ROUTINE(VOID);
 extern HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
 FORCEINLINE BOOLEAN HalIsFaultInjected(VOID)
@@ -246,8 +248,9 @@ FORCEINLINE BOOLEAN HalIsFaultInjected(VOID)
     return FALSE;
 #endif
 }
-PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment); /* likewise; for what the caller does not know of */
-PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment); /* likewise; holds whatever was there */
+PVOID HalAllocateWithoutFault(SIZE_T Size, SIZE_T Alignment); /* likewise; for allocations that the caller does not
+                                                                 see */
+PVOID HalAllocateUninitialized(SIZE_T Size, SIZE_T Alignment); /* likewise; not initialized */
 VOID HalFree(PVOID Memory);
 SIZE_T HalQueryAllocationSize(PVOID Memory);         /* at least what was asked for; 0: unknown */
 ULONG HalQueryPageSize(VOID);
@@ -271,7 +274,8 @@ VOID HalSetError(HAL_ERROR Error);
 PCSTR HalGetEnvironment(PCSTR Name);
 PCSTR HalTakeEnvironment(PCSTR Name);               /* the same, and removes it; while the process has one thread */
 VOID HalPrint(PCSTR Format, ...) __attribute__((format(printf, 1, 2))); /* to standard error, safe in any context */
-VOID HalCapturePrint(PSTR Buffer, SIZE_T Size);      /* of this thread, until it is called with NULL; cut off at the end */
+VOID HalCapturePrint(PSTR Buffer, SIZE_T Size);      /* of this thread, until it is called with NULL; truncated at the
+                                                        end */
 /* From the frame with that return address on; NULL: all. Functions of the library that lead there from one of its public
    functions are left out. */
 VOID HalPrintStackTrace(PVOID Caller);
@@ -303,7 +307,7 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size);
 BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* changes nothing */
 BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem);
 BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_PROBLEM *Problem);
-BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* takes the place of what was there */
+BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* replaces what was there */
 VOID HalDiscardOutput(PHAL_OUTPUT Output);          /* also after HalFindOutput alone */
 /* Memory that is a file at Path, or nowhere if that is NULL. Zeroed; room for all of it is reserved. */
 PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
@@ -314,7 +318,7 @@ VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor); /* unless there is anothe
 
 typedef struct _HAL_SHARED_FILE {
     PCSTR Path;
-    BOOLEAN Machine;                                /* root's and for everybody; otherwise this user's own */
+    BOOLEAN Machine;                                /* root's and for all users; otherwise this user's own */
     SIZE_T AddressSpace;                            /* what is mapped; the file may be shorter */
     ULONG64 Size;                                   /* of a new one */
     VOID (*Initialize)(PVOID Memory, ULONG64 Size); /* a new one, before others see it; NULL: creates none */
@@ -333,14 +337,15 @@ typedef struct _HAL_SHARED_PLACE {
 } HAL_SHARED_PLACE, *PHAL_SHARED_PLACE;
 
 VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
-/* STATUS_ACCESS_DENIED: what is there is no file, or not with that owner and mode. STATUS_OBJECT_NAME_NOT_FOUND. */
+/* STATUS_ACCESS_DENIED: it is not a regular file, or has another owner or mode. STATUS_OBJECT_NAME_NOT_FOUND. */
 NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
 BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine); /* one that HalMapSharedFile would map */
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
 /* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);
 VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *File); /* the name, if it is this file's */
-/* If the file was cut off, an access to the memory behind its end finds zeros, and *Lost becomes 1. FALSE: too many. */
+/* If the file was truncated, an access to the memory after its end finds zeros, and *Lost becomes 1. FALSE: too
+   many. */
 BOOLEAN HalGuardMapping(PVOID Memory, SIZE_T Size, volatile ULONG *Lost);
 VOID HalForgetMapping(PVOID Memory);
 /* Around a fork: the parent awaits until the child has closed its end, or is dead; or there is none. */
@@ -352,7 +357,7 @@ VOID HalQueryThreadName(ULONG ThreadId, PSTR Buffer, SIZE_T Size); /* left alone
 BOOLEAN HalQueryAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE: no program or library has it */
 BOOLEAN HalQueryReturnAddressName(ULONG64 Address, PSTR Buffer, SIZE_T Size); /* likewise, of the call before it */
 ULONG HalCountInternalFrames(const ULONG64 *Frames, ULONG Count); /* return addresses of the library's own at the beginning */
-ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; does not depend on where things are loaded */
+ULONG64 HalQueryStableAddress(ULONG64 Address);     /* of a return address; independent of load addresses */
 ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* innermost first; returns how many */
 
 /* A file of lines that several runs of a program share. */

@@ -80,7 +80,7 @@ ULONGLONG HalpQueryInterruptTime(VOID);
 ULONGLONG HalpQueryTickTime(VOID);
 ULONGLONG HalpQuerySystemTime(VOID);
 VOID HalpSleep(ULONGLONG Interval); /* or until a signal comes */
-BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host); /* FALSE: it never comes */
+BOOLEAN HalpDeadlineToTimespec(const HAL_DEADLINE *Deadline, struct timespec *Host); /* FALSE: it is never reached */
 ULONGLONG HalpTimeUntil(const HAL_DEADLINE *Deadline); /* 0: it has passed */
 
 /* processor.c, for HalDispatch. */
@@ -110,7 +110,7 @@ VOID HalpInitializeBarrier(VOID);
 VOID HalpInitializeSections(VOID);
 
 /* demangle.c */
-VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is none of C++ stays */
+VOID HalpDemangle(PSTR Name, SIZE_T Size); /* in place; a name that is not C++ stays */
 
 /* insidelibc.c, diag.c: called once by HalCompleteInitialization. */
 VOID HalpStayLoaded(VOID);
@@ -119,7 +119,7 @@ VOID HalpInitializeSizes(VOID);
 
 VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
 
-/* Before Callbacks.ForkChild: forget what belongs to the parent. */
+/* Before Callbacks.ForkChild: drops what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
 VOID HalpForkChildKeeper(VOID);

@@ -1,13 +1,13 @@
 /*
- * handler.c: signal handlers that stand in front of the program's.
+ * handler.c: signal handlers installed in front of the program's.
  *
- * 1. Each of our handlers keeps the action that it replaced, its predecessor. Signals that are not ours go on to the
- *    predecessor, with the same arguments and under the same mask.
+ * 1. Each of our handlers keeps the action that it replaced, its predecessor. Signals that are not ours are passed to
+ *    the predecessor, with the same arguments and under the same mask.
  * 2. A program may install its own handler later, or restore the default action. Users of a chain check before they rely
  *    on it, and put another handler in front. Because each of ours knows its own predecessor, a program's handler may
  *    chain to the one that it replaced, or restore it. A signal that arrives before the check goes to the program.
- * 3. The lock is held with every signal blocked, so no handler on this thread can ask for it. A forked child frees its
- *    parent's lock.
+ * 3. The lock is held with every signal blocked, so no handler on this thread can try to take it. A forked child frees
+ *    its parent's lock.
  */
 #include "handler.h"
 
@@ -83,7 +83,7 @@ static BOOLEAN HalpIsSameAction(const struct sigaction *First, const struct siga
            memcmp(&First->sa_mask, &Second->sa_mask, sizeof(First->sa_mask)) == 0;
 }
 
-/* A place never changes its predecessor: the place that has this one already is reused. */
+/* A place never changes its predecessor: a place that already has this one is reused. */
 BOOLEAN HalpStandInFront(HALP_CHAIN *Chain)
 {
     struct sigaction Own = {.sa_flags = SA_SIGINFO | Chain->Flags};

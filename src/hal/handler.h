@@ -1,4 +1,4 @@
-/* handler.h: signal handlers that stand in front of the program's. Theory in handler.c. */
+/* handler.h: signal handlers installed in front of the program's. Theory in handler.c. */
 #ifndef INTERLOCK_HAL_HANDLER_H
 #define INTERLOCK_HAL_HANDLER_H
 

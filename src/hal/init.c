@@ -6,8 +6,8 @@ HAL_CALLBACKS HalpCallbacks;
 /*
  * Fork. After a fork, handlers run in the order in which they were registered. An allocator that locks its heap over the
  * fork may have registered its own after ours: ours must not use the heap, nor stop the thread. The late handlers are
- * registered with the first thread, when the allocator has long registered its own. Without them, what is left to do waits
- * for the thread's next call.
+ * registered with the first thread, long after the allocator has registered its own. Without them, the remaining work
+ * waits for the thread's next call.
  */
 HALP_THREAD_LOCAL BOOLEAN HalpForkHasLateHandlers; /* of the fork in progress */
 

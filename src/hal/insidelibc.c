@@ -3,19 +3,20 @@
  *
  * A thread that is stopped there may hold the heap's lock. Then every thread that allocates stops, and a fork never
  * ends: the C library takes the heap's locks after the fork handlers have run, and ours have closed the dispatcher by
- * then, so nobody could resume the thread. The locks are invisible; where the thread was is not. A thread inside the C
+ * then, so no thread could resume it. The locks are invisible, but the thread's position is not. A thread inside the C
  * library, the loader or the provider of malloc runs on for a while and is interrupted again, except
- * 1. in a system call that waits, where it may stay for good. Calls for memory do not count: the heap makes them with
+ * 1. in a system call that waits, where it may stay forever. Calls for memory do not count: the heap makes them with
  *    its lock held. A thread that waits for a lock holds none that matters here.
- * 2. after MOST_RETRIES: it may spin for good, or copy a gigabyte.
+ * 2. after MOST_RETRIES: it may spin forever, or copy a gigabyte.
  *
  * A thread that does nothing but allocate is inside at nearly every interrupt: at 94 of 100 on one processor, at more
  * where interrupts skid past the few cheap instructions outside. If it is inside at 999 of 1000, MOST_RETRIES interrupts
- * miss the rest twice in 10^9 suspensions; they take two seconds of running. The time between two of them varies, so that
- * they do not fall into step with the program's loop.
+ * miss the rest twice in 10^9 suspensions; they take two seconds of running. The time between two of them varies, so
+ * that they do not synchronize with the program's loop.
  *
  * If the host has no timer (HalLaterRefused), the caller has another way.
- * In a program that is linked with the C library statically the two cannot be told apart: the thread stops where it is.
+ * In a program that is linked with the C library statically the two cannot be distinguished: the thread stops where it
+ * is.
  */
 #include "handler.h"
 
@@ -26,7 +27,7 @@
 #define SHORTEST_RETRY 25000    /* nanoseconds: many times what malloc takes */
 #define RETRY_VARIATION 150000
 #define MOST_RETRIES 20000
-#define MOST_TIMER_TRIES 64     /* the user's limit of queued signals may be reached for the moment */
+#define MOST_TIMER_TRIES 64     /* the user's limit of queued signals may be reached at the moment */
 #define GOLDEN_RATIO 0x9E3779B9 /* its multiples, modulo 2^32, are spread evenly */
 #define MOST_RANGES 8
 
@@ -115,7 +116,7 @@ VOID HalpInitializeLibc(VOID)
 /*
  * Threads, signal handlers and the destructor of a thread-specific key run here until the process ends, even if the
  * program unloads the object. The shared library is linked with nodelete; a plugin with a static copy of the library is
- * pinned here. dlopen is weak: a program that is linked with the C library statically does without the loader.
+ * pinned here. dlopen is weak: a program that is statically linked with the C library has no loader.
  */
 extern __typeof__(dlopen) dlopen __attribute__((weak));
 

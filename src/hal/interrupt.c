@@ -2,13 +2,13 @@
  * interrupt.c: one thread interrupts another by a real-time signal; barriers on all threads.
  *
  * The signal is the first one from SIGRTMIN+9 on that has no handler when the library is loaded, or the one that
- * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler stands in front of the program's (handler.c), even of one
- * that the program installs later: every send checks first. Our signals carry a value; those from the timer in
- * insidelibc.c do, too. Any other signal of that number goes on to the predecessor. Where a filter refuses the system
- * call for a value, signals without one serve, unless the program has a handler for the signal.
+ * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler is in front of the program's (handler.c), even of one that
+ * the program installs later: every send checks first. Our signals carry a value, including those from the timer in
+ * insidelibc.c. Any other signal of that number is passed to the predecessor. If a filter refuses the system call for a
+ * value, signals without one are used, unless the program has a handler for the signal.
  *
  * A signal that was sent need not arrive: the thread may block it, take it by sigwait without a handler, or the program
- * may change the action before delivery. The sender asks (HalIsInterruptOnItsWay).
+ * may change the action before delivery. The sender checks (HalIsInterruptOnItsWay).
  */
 #include "context.h"
 #include "handler.h"
@@ -219,9 +219,9 @@ VOID HalpInitializeBarrier(VOID)
 }
 
 /*
- * A process may enter a sandbox later that refuses the call. The other threads still go by what was offered at the
- * start. Then time makes the barrier: a store is visible to all processors within microseconds, and a thread that does
- * not run has been through the host's scheduler, which is a barrier.
+ * A process may enter a sandbox later that refuses the call. The other threads still rely on what was offered at the
+ * start. Then time replaces the barrier: a store is visible to all processors within microseconds, and a thread that
+ * does not run has been through the host's scheduler, which is a barrier.
  */
 BOOLEAN HalBarrierAllThreads(VOID)
 {

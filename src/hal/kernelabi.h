@@ -1,6 +1,6 @@
 /*
- * kernelabi.h: what hal uses of the kernel's own headers. A C library beside that of the system (musl-gcc) does not have them;
- * these numbers and structures are the kernel's binary interface and never change.
+ * kernelabi.h: what hal uses of the kernel's own headers. A second C library (musl-gcc) does not have them; these
+ * numbers and structures are the kernel's binary interface and never change.
  */
 #ifndef INTERLOCK_KERNELABI_H
 #define INTERLOCK_KERNELABI_H

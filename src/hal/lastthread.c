@@ -1,10 +1,10 @@
 /*
  * lastthread.c: does the program have other threads?
  *
- * The host lists the threads of the process. Not the program's are those that have ended (the first thread of a process
- * stays in the list) and the library's own, which have names that begin with HALP_OWN_THREAD. Two kinds look like the
- * program's for a moment, so the caller asks again: a thread that is about to be gone, which is noted before it counts as
- * ended for the library, and a thread that has not yet taken its name.
+ * The host lists the threads of the process. Two kinds are not the program's: those that have ended (the first thread
+ * of a process stays in the list) and the library's own, whose names begin with HALP_OWN_THREAD. Two kinds briefly look
+ * like the program's, so the caller asks again: a thread that is about to end, which is recorded before it counts as
+ * ended for the library, and a thread that has not yet set its name.
  */
 #include "halp.h"
 

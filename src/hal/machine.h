@@ -1,4 +1,4 @@
-/* machine.h: what the host says about the machine: times of processes, topology, memory, stacks. */
+/* machine.h: the host's information about the machine: times of processes, topology, memory, stacks. */
 #ifndef INTERLOCK_HAL_MACHINE_H
 #define INTERLOCK_HAL_MACHINE_H
 
@@ -11,7 +11,7 @@ typedef struct _HAL_PROCESS_TIMES {
     ULONGLONG UserTime;
 } HAL_PROCESS_TIMES, *PHAL_PROCESS_TIMES;
 
-BOOLEAN HalQueryProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times); /* FALSE: no such process; left alone */
+BOOLEAN HalQueryProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times); /* FALSE: no such process; nothing is stored */
 
 /* Topology. A relation is a set of processors that share something. Processors are counted among those on which the
    process may run. */
@@ -45,7 +45,7 @@ typedef struct _HAL_MEMORY_STATUS {
     ULONG Pressure;                  /* percent of the last 10 s in which a thread has stalled for memory */
 } HAL_MEMORY_STATUS, *PHAL_MEMORY_STATUS;
 
-VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status); /* zeros: the host does not say */
+VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status); /* zeros: the host does not tell */
 /* Waits until the interval is over, or memory gets scarce where the host reports that. */
 VOID HalAwaitMemoryPressure(ULONGLONG Interval);
 VOID HalQueryStackLimits(PULONG_PTR Low, PULONG_PTR High); /* of the host thread's own stack */

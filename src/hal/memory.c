@@ -22,7 +22,8 @@ static PVOID HalpAllocate(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 
 HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
 
-/* The heap is no cancellation point but may change errno, even when it succeeds. A block has room for HalpDeferred. */
+/* The heap is not a cancellation point but may change errno, even when it succeeds. A block has room for
+   HalpDeferred. */
 static PVOID HalpAllocateFromHeap(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 {
     int Error = errno;
@@ -86,7 +87,7 @@ VOID HalFree(PVOID Memory)
     errno = Error;
 }
 
-/* A program may have a malloc of its own and leave the host's malloc_usable_size, which knows nothing of it. */
+/* A program may replace malloc but not malloc_usable_size, which then does not know its blocks. */
 static BOOLEAN HalpKnowsSizes;
 
 VOID HalpInitializeSizes(VOID)

@@ -1,7 +1,7 @@
 /*
  * probe.h: static probes that perf, bpftrace, SystemTap and gdb find in the library, with provider `interlock`. A probe
- * is one nop and a note beside the code; its arguments are whatever register or memory they are in already. None may be
- * a single byte: gdb does not know all registers of that size.
+ * is one nop and a note beside the code; its arguments are the registers or memory that already hold the values. None
+ * may be a single byte: gdb does not know all registers of that size.
  */
 #ifndef INTERLOCK_HAL_PROBE_H
 #define INTERLOCK_HAL_PROBE_H

@@ -8,8 +8,8 @@
 
 /*
  * The key of a process. Its start alone is not enough: a thread that calls exec ends all others, with whatever they were
- * doing, and leaves the start as it was. By the time the host shows the new program's addresses, the other threads are
- * gone.
+ * doing, and leaves the start as it was. By the time the host shows the new program's addresses, the other threads have
+ * ended.
  *
  *      62                38 37             22 21            0
  *     +--------------------+-----------------+---------------+

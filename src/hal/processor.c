@@ -93,7 +93,7 @@ static ULONG HalpMeasurePause(VOID)
 
 ULONG HalSpinsForCycles(ULONG NtCycles)
 {
-    /* relaxed: threads that meet here measure the same thing */
+    /* relaxed: concurrent threads measure the same thing */
     ULONG PausesPerCycle = __atomic_load_n(&HalpPausesPerCycle, __ATOMIC_RELAXED);
     ULONGLONG Spins;
 

@@ -1,4 +1,4 @@
-/* random.c: bits that nobody can guess. A file of its own: the explorer has its own, which it can repeat. */
+/* random.c: cryptographically random bits. A separate file: the explorer replaces it with bits that it can repeat. */
 #include "halp.h"
 
 #include <sys/random.h>

@@ -41,7 +41,7 @@ BOOLEAN HalSectionsOffered(VOID)
     return HalpSectionsOffered;
 }
 
-/* Refused by a sandbox that the process has entered later: a section takes nanoseconds, and the host restarts that of a
+/* Refused by a sandbox that the process entered later: a section takes nanoseconds, and the host restarts that of a
    thread which does not run. */
 VOID HalRestartSections(VOID)
 {

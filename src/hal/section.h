@@ -2,17 +2,17 @@
  * section.h: restartable sections: an addition to a word of the processor on which the thread runs, without a locked
  * operation (rseq(2), which the C library registers for every thread).
  *
- * The host restarts a section whose thread it has preempted, moved to another processor or given a signal meanwhile. So
- * only one thread at a time is inside a section of one processor, and the instruction that ends the section, a plain
- * addition in memory, needs no lock. Others may change the word once they have closed the sections: *Closed is read inside,
- * and HalRestartSections restarts every section that may have read it before.
+ * The host restarts a section whose thread it has preempted, migrated or interrupted with a signal. So only one thread
+ * at a time is inside a section of one processor, and the instruction that ends the section, a plain addition in
+ * memory, needs no lock. Others may change the word once they have closed the sections: *Closed is read inside, and
+ * HalRestartSections restarts every section that may have read it before.
  */
 #ifndef INTERLOCK_HAL_SECTION_H
 #define INTERLOCK_HAL_SECTION_H
 
 #include "hal.h"
 
-/* Thread sanitizers see no instruction of a section, so what a section orders would be a race to them. */
+/* Thread sanitizers see no instruction of a section, so they would report a race for what a section orders. */
 #if defined(__SANITIZE_THREAD__)
 #define HAL_SECTIONS 0
 #elif defined(__has_feature)
@@ -30,14 +30,14 @@
 
 BOOLEAN HalSectionsOffered(VOID); /* known from the start */
 VOID HalRestartSections(VOID);    /* a barrier on all threads, too */
-/* For what is compiled without sections: the explorer's machine has one that it can see into. */
+/* For code compiled without sections: the explorer's machine has an instrumented one. */
 BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend);
 
 /* Where the C library has registered the area of a thread, from the thread pointer. */
 extern LONG_PTR HalSectionOffset __attribute__((visibility("hidden")));
 
-/* Offsets of the area. The host wants its signature before the place where a section restarts, as an instruction that
-   traps. */
+/* Offsets of the area. The host requires its signature before the place where a section restarts, as an instruction
+   that traps. */
 #define HALP_SECTION_PROCESSOR 4
 #define HALP_SECTION_CURRENT 8
 #define HALP_SECTION_SIZE 20 /* of the first version */
@@ -46,8 +46,8 @@ extern LONG_PTR HalSectionOffset __attribute__((visibility("hidden")));
 /*
  * Adds to the word of the slot of the current processor. FALSE: *Closed is not 0, or the processor is beyond Number. Orders
  * as a release store; a load that follows may come before it, unless HalRestartSections comes in between. Only if sections
- * are offered. The addition ends the section: nothing of it happens in one that is restarted. The area's pointer to the
- * section is cleared, because this code may be unmapped later.
+ * are offered. The addition ends the section: a restarted section has no effect. The area's pointer to the section is
+ * cleared, because this code may be unmapped later.
  */
 FORCEINLINE BOOLEAN HalAddInSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
 {

@@ -2,8 +2,9 @@
  * sharedfile.c: files in memory that processes share.
  *
  * A new file gets its contents before it gets its name, so another process finds it complete or not at all. Only a thread
- * that holds the host's lock of a file removes the file's name, after it has made sure that the name is this file's: so no
- * file that took its place is removed. No descriptor stays open: a program may close those that it does not know.
+ * that holds the host's lock of a file removes the file's name, after it has verified that the name belongs to this
+ * file: so a file that replaced it is not removed. No descriptor stays open: a program may close those that it does not
+ * know.
  */
 #include "halp.h"
 
@@ -57,7 +58,7 @@ BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *Id, ULONG64 Size)
     return Grown;
 }
 
-/* A file of this user's own, which no other user can use; or one that an administrator made for everybody. */
+/* A file of this user, which no other user can use; or one that an administrator created for all users. */
 static BOOLEAN HalpIsTrusted(const struct stat *Status, BOOLEAN Machine)
 {
     mode_t Mode = Status->st_mode & 07777;
@@ -218,7 +219,7 @@ VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *Id)
     HalCloseDescriptor(File);
 }
 
-/* XDG_RUNTIME_DIR is the user's own. /dev/shm is everybody's: the checks of the file are what protects it. */
+/* XDG_RUNTIME_DIR is the user's own. /dev/shm is shared by all users: the checks of the file protect it. */
 VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place)
 {
     HALP_HOST_CALLS;
@@ -232,7 +233,7 @@ VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place)
     Place->Namespace = stat("/proc/self/ns/pid", &Status) == 0 ? Status.st_ino : 0;
 }
 
-/* The birth of a child. The pipe ends when the child has closed its end, or has died, or there never was one. */
+/* The start of a child. The pipe ends when the child has closed its end, or has died, or there never was one. */
 BOOLEAN HalOpenBirth(LONG Ends[2])
 {
     int Pipe[2];

@@ -2,9 +2,9 @@
  * symbol.c: names of addresses in this process, for reports.
  *
  * The report of a bugcheck is written by a process that may be in any state, so nothing here allocates. The loader's
- * tables say which object an address is in. A name comes from the object's file: its full symbol table, which has static
- * functions, or if it was stripped the table of its exports. Both are read in pieces on the stack: a mapping of a file
- * that is cut off meanwhile would fault.
+ * tables show which object contains an address. A name comes from the object's file: its full symbol table, which has
+ * static functions, or if it was stripped the table of its exports. Both are read in pieces on the stack: a mapping of
+ * a file that is truncated meanwhile would fault.
  *
  * A return address belongs to the call before it. It may be the first address of the next function, if the call does not
  * return, so the name of a return address is that of the byte before it.
@@ -165,7 +165,7 @@ static BOOLEAN HalpFindSymbol(const HALP_OBJECT *Object, ULONG64 Address, PHALP_
     return Found;
 }
 
-/* Names Sought, and says where Address is behind its beginning. */
+/* Names Sought, with the offset of Address from its beginning. */
 static BOOLEAN HalpNameAddress(ULONG64 Sought, ULONG64 Address, PSTR Buffer, SIZE_T Size)
 {
     HALP_OBJECT Object;
@@ -222,7 +222,7 @@ ULONG64 HalQueryStableAddress(ULONG64 Address)
     return Hash ^ (Address - Object.Bias);
 }
 
-/* Which frames are the library's. */
+/* The library's frames. */
 
 static BOOLEAN HalpHasPrefix(PCSTR Name, const CHAR (*Prefixes)[8], ULONG Count)
 {
@@ -237,9 +237,9 @@ static BOOLEAN HalpHasPrefix(PCSTR Name, const CHAR (*Prefixes)[8], ULONG Count)
 }
 
 /*
- * In a program that has the library linked into it, names tell its frames, by NT's prefixes: Ki and Exp are internal, Ke
- * and Ex public. The compiler may have made a jump of a public function's last call, so the last internal frame stays
- * if no public one follows.
+ * In a program that is statically linked with the library, its frames are recognized by NT's prefixes: Ki and Exp are
+ * internal, Ke and Ex public. The compiler may have made a jump of a public function's last call, so the last internal
+ * frame stays if no public one follows.
  */
 static BOOLEAN HalpIsInternalByName(ULONG64 Address, ULONG64 Caller)
 {

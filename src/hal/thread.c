@@ -41,7 +41,7 @@ ULONG HalCurrentProcessId(VOID)
     return HalpProcessId;
 }
 
-/* Neither question needs a right over the thread. */
+/* Neither query needs rights on the thread. */
 BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
 {
     pid_t Thread = (pid_t)ThreadId;
@@ -158,7 +158,7 @@ VOID HalTerminateThread(VOID)
 
 /*
  * The host calls the destructors of all keys in rounds, a few times, as long as one of them sets a value again. The
- * first call asks for another round, so that destructors of other libraries, which may still call in, come first. A
+ * first call requests another round, so that destructors of other libraries, which may still call in, run first. A
  * thread does so once: if a late destructor is adopted again, that ends in the next call, since no round may follow.
  */
 static VOID HalpThreadExits(VOID *Thread)
@@ -206,14 +206,14 @@ VOID HalpForkChildThread(VOID)
     HalpProcessId = (ULONG)getpid();
 }
 
-/* What the host knows about a thread, mostly asked by another one. */
+/* The host's information about a thread, mostly queried by another one. */
 
 #define PATH_SIZE 48
 #define STATUS_SIZE 4096 /* the processor masks, of any length, come after those of signals */
 /* The fields of a stat line after the name; state is the first of them. */
 #define FIELDS_BEFORE_TIMES 11
 #define UNITS_PER_SECOND 10000000ULL
-/* The host's number for the processor time of one thread: its id inverted, three bits that say so. */
+/* The host's number for the processor time of one thread: its id inverted, three bits that mark it. */
 #define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
 
 static VOID HalpMakeThreadPath(CHAR Path[PATH_SIZE], ULONG ThreadId, PCSTR File)
@@ -255,8 +255,8 @@ static BOOLEAN HalpHasSignal(PCSTR Text, PCSTR Line, int Signal)
 }
 
 /*
- * A sanitizer has its own handlers and calls ours when it sees fit: there a signal that the thread does not block is on
- * its way even if the host has delivered it.
+ * A sanitizer has its own handlers and calls ours later: there an unblocked signal may still be pending after the host
+ * has delivered it.
  */
 BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal)
 {

@@ -2,7 +2,7 @@
  * topology.c: which processors share a core, a cache, a package or a node, by the host's sysfs.
  *
  * The host numbers its processors; HALP_TOPOLOGY.Index counts those on which the process may run. Every set is listed by each
- * of its members, so a set is taken from its first member and left out for the others. Without sysfs each processor is a
+ * of its members, so a set is read from its first member and skipped for the others. Without sysfs each processor is a
  * core, and all of them are one package and one node.
  */
 #include "machine.h"
@@ -27,7 +27,7 @@ typedef struct _HALP_TOPOLOGY {
     ULONG Count;
     ULONG Room;
     BOOLEAN NoMemory;
-    ULONG Processors;                   /* how many are asked for */
+    ULONG Processors;                   /* how many are requested */
     ULONG Index[HOST_PROCESSORS];       /* of a processor of the host, or NOT_COUNTED */
 } HALP_TOPOLOGY, *PHALP_TOPOLOGY;
 
@@ -206,7 +206,7 @@ static BOOLEAN HalpIsCovered(PHALP_TOPOLOGY Topology, HAL_RELATION_KIND Kind, UL
     return FALSE;
 }
 
-/* Processors that the host does not know or says nothing about: a core each, in the first package and node. */
+/* Processors about which the host has no information: a core each, in the first package and node. */
 static VOID HalpCoverRest(PHALP_TOPOLOGY Topology, HAL_RELATION_KIND Kind)
 {
     ULONG First = 0;

@@ -21,7 +21,7 @@
 #define FILE_MODE 0666
 #define MOST_LINKS 40
 #define MOST_TRIES 100
-#define PATIENCE_MS 10000 /* for a reader that does not read: an ending process waits no longer */
+#define PATIENCE_MS 10000 /* for a reader that does not read: the longest wait of an ending process */
 
 ULONG64 HalQueryNanoseconds(VOID)
 {
@@ -51,9 +51,9 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
 
 /*
  * Files that a setting names.
- * 1. A regular file is replaced whole or not at all: the new one is written beside it under another name, then renamed.
- *    Only files that were created here are removed.
- * 2. Anything else is written to as it is. A pipe without a reader, or whose reader does not read, does not keep the
+ * 1. A regular file is replaced atomically: the new one is written beside it under another name, then renamed. Only
+ *    files that were created here are removed.
+ * 2. Anything else is written to as it is. A pipe without a reader, or whose reader does not read, does not prevent the
  *    process from starting or ending.
  * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in sticky directories.
  *    Another user's file is left alone.
@@ -309,7 +309,7 @@ PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PR
         *Descriptor = (LONG)syscall(SYS_memfd_create, "interlock", MFD_CLOEXEC);
         Memory = *Descriptor >= 0 ? HalpReserveAndMap(*Descriptor, Size) : MAP_FAILED;
     } else {
-        errno = ENOENT; /* retry while files come and go there */
+        errno = ENOENT; /* retry while files appear and disappear */
         for (ULONG Try = 0; Memory == MAP_FAILED && errno == ENOENT && Try < MOST_TRIES; Try++) {
             Memory = HalpTryToMap(Path, Size, Descriptor);
         }
@@ -342,7 +342,7 @@ BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     if (!Output->Stream) {
         Output->Descriptor = HalpCreateBeside(Output->Path, Output->Temporary);
     } else if (Output->Descriptor < 0) {
-        /* neither waits for a pipe's reader nor makes a terminal ours */
+        /* neither waits for a pipe's reader nor acquires a controlling terminal */
         Output->Descriptor = open(Output->Path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     if (Output->Descriptor < 0) {

@@ -37,7 +37,7 @@ static NTSTATUS HalpReserveAt(PVOID Address, SIZE_T Size)
     return STATUS_CONFLICTING_ADDRESSES;
 }
 
-/* The host aligns to pages: what is in front of the alignment and behind the size is given back. */
+/* The host aligns to pages: the excess before the alignment and after the size is unmapped. */
 static NTSTATUS HalpReserveAnywhere(SIZE_T Size, SIZE_T Alignment, PVOID *Base)
 {
     PUCHAR Found = HalpMapNothing(NULL, Size + Alignment, 0);
@@ -158,7 +158,7 @@ static VOID HalpTakeLine(HALP_SEARCH *Search, PCSTR Text)
     Search->Last = Line;
 }
 
-/* Takes the whole lines of Text and returns what is left of the last one. */
+/* Consumes the whole lines of Text and returns the rest of the last one. */
 static SIZE_T HalpTakeLines(HALP_SEARCH *Search, PSTR Text, SIZE_T Length)
 {
     PSTR Line = Text;

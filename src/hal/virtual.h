@@ -20,13 +20,13 @@ typedef struct _HAL_MAPPING {
 } HAL_MAPPING, *PHAL_MAPPING;
 
 /* Reserves address space that cannot be accessed, at Address or, if that is NULL, anywhere. STATUS_CONFLICTING_ADDRESSES:
-   something is there, or the host does not give out this address. */
+   the range is in use, or the host refuses this address. */
 NTSTATUS HalReserveMemory(PVOID Address, SIZE_T Size, SIZE_T Alignment, PVOID *Base);
 VOID HalReleaseMemory(PVOID Base, SIZE_T Size);
 NTSTATUS HalProtectMemory(PVOID Base, SIZE_T Size, ULONG Access);
 NTSTATUS HalDecommitMemory(PVOID Base, SIZE_T Size); /* back to reserved, contents lost */
 VOID HalResetMemory(PVOID Base, SIZE_T Size);        /* the host may drop the contents */
 BOOLEAN HalLockMemory(PVOID Base, SIZE_T Size, BOOLEAN Lock);
-BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping); /* FALSE: the host does not say */
+BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping); /* FALSE: the host does not tell */
 
 #endif

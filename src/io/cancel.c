@@ -1,8 +1,8 @@
 /*
  * cancel.c: cancelling a request, and cancel-safe queues.
  *
- * Who owns a packet, and when. A driver that keeps a packet has two threads that may want to end it: the one that has the
- * result, and the one that cancels. The word CancelRoutine decides between them:
+ * Ownership of a packet. Two threads may want to end a packet that a driver keeps: the one that has the result, and the
+ * one that cancels. The word CancelRoutine decides between them:
  *
  *                       IoSetCancelRoutine(Irp, Routine)
  *     NULL: the driver  ------------------------------->  Routine: nobody yet
@@ -11,16 +11,16 @@
  *                       returns Routine                      v
  *                                                         NULL: the cancel routine owns the packet
  *
- * 1. Every change is an exchange, and the thread that takes Routine out of the word owns the packet and completes it. A driver that gets
- *    NULL for a routine that it has set must leave the packet to that routine, and not look at it once the routine can complete it:
- *    that is, once the locks are released under which the packet was found.
- * 2. IoCancelIrp sets Cancel before it exchanges the word, and a driver that sets a routine looks at Cancel afterwards. So one of
- *    the two notices: either the exchange finds the routine, or the driver finds Cancel and takes its routine out again, unless
- *    the exchange has been faster. Both the store and the load are ordered with the exchanges on the word: sequentially consistent.
- *    A driver that does not look strands a request that was cancelled before.
- * 3. The cancel routine is called with the cancel spinlock held, which it releases at Irp->CancelIrql. From then on the packet is
- *    protected by nothing but 1. The lock exists so that a driver that keeps packets in the order of StartIo can look at the
- *    device's CurrentIrp and its queue in one step.
+ * 1. Every change is an exchange, and the thread that removes Routine from the word owns the packet and completes it. A
+ *    driver that gets NULL for a routine that it has set must leave the packet to that routine, and not access it once
+ *    the routine can complete it: that is, once the locks are released under which the packet was found.
+ * 2. IoCancelIrp sets Cancel before it exchanges the word, and a driver that sets a routine checks Cancel afterwards.
+ *    So one of the two notices: either the exchange finds the routine, or the driver finds Cancel and removes its
+ *    routine again, unless the exchange was faster. Both the store and the load are ordered with the exchanges on the
+ *    word: sequentially consistent. A driver that does not check strands a request that was cancelled before.
+ * 3. The cancel routine is called with the cancel spinlock held, which it releases at Irp->CancelIrql. From then on
+ *    only rule 1 protects the packet. The lock exists so that a driver that uses StartIo can read the device's
+ *    CurrentIrp and its queue in one step.
  * 4. IoCancelIrp does not own the packet. Its caller knows that the packet is not freed meanwhile: it is on the list of the
  *    caller's thread at APC_LEVEL, or the caller's completion routine keeps it.
  *
@@ -41,7 +41,7 @@ VOID IoReleaseCancelSpinLock(KIRQL Irql)
     KeReleaseQueuedSpinLock(LockQueueIoCancelLock, Irql);
 }
 
-/* On the processor of a thread at DISPATCH_LEVEL; elsewhere nobody can hold it. */
+/* On the processor of a thread at DISPATCH_LEVEL; below that no thread can hold it. */
 static BOOLEAN IopHoldsCancelLock(VOID)
 {
     PKTHREAD Thread = KiCurrentThread();

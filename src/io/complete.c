@@ -1,8 +1,8 @@
 /*
- * complete.c: requests on their way down and up.
+ * complete.c: sends requests down and completes them upwards.
  *
- * Down: IofCallDriver gives the next stack location to a driver and calls its dispatch routine. Up: IofCompleteRequest takes
- * the location back, calls the completion routine in it, which belongs to the driver above, and so on to the top.
+ * Down: IofCallDriver gives the next stack location to a driver and calls its dispatch routine. Up: IofCompleteRequest
+ * leaves the location, calls the completion routine in it, which belongs to the driver above, and so on to the top.
  *
  *     creator          driver A          driver B
  *        |--IoCallDriver->|                 |
@@ -11,11 +11,11 @@
  *        |                |<- A's routine --|   STATUS_MORE_PROCESSING_REQUIRED: the packet is A's again
  *        |<-- delivery ---|                 | otherwise A's location is done, too
  *
- * 1. A location is completed once. What its driver must return afterwards is noted in the IOP_CALL of its dispatch routine if
- *    that still runs on this thread; otherwise the driver has returned, or will return, while another thread completes, and the
- *    location must be marked pending. So neither side reads a packet that the other one may have freed.
- * 2. PendingReturned is the mark of the location below. It goes up: by the I/O manager if there is no completion routine to
- *    call, by that routine otherwise.
+ * 1. A location is completed once. What its driver must return is recorded in the IOP_CALL of its dispatch routine if
+ *    that still runs on this thread; otherwise the driver has returned, or will return, while another thread completes,
+ *    and the location must be marked pending. So neither side reads a packet that the other one may have freed.
+ * 2. PendingReturned is the mark of the location below. It is propagated upwards: by the I/O manager if there is no
+ *    completion routine to call, by that routine otherwise.
  * 3. A request of a thread is delivered on that thread, by a special kernel APC: only there may its buffers, status block and
  *    event be touched, since a caller's frame on its stack may have them. It is on the thread's IrpList until then, with a
  *    reference on the thread. So at APC_LEVEL the thread may use each packet of its list: none of them is freed meanwhile.
@@ -190,7 +190,7 @@ VOID IopQueueToThread(PIRP Irp)
     KiExitLocked(&Thread->IrpListLock, Current);
 }
 
-/* The packet, and what it held, is gone. */
+/* Frees the packet and what it held. */
 static VOID IopEndRequest(PIRP Irp, PETHREAD Thread)
 {
     IopFreeBuffers(Irp);
@@ -219,7 +219,7 @@ static VOID IopRundownUserApc(PKAPC Apc)
     ExFreePoolWithTag(Apc, IOP_IRP_TAG);
 }
 
-/* If memory is exhausted, the routine is not called; the event and the status block still tell. */
+/* If memory is exhausted, the routine is not called; the event and the status block still report the result. */
 static VOID IopQueueUserApc(PIRP Irp, PETHREAD Thread)
 {
     PIO_APC_ROUTINE Routine = Irp->Overlay.AsynchronousParameters.UserApcRoutine;
@@ -301,7 +301,7 @@ static VOID IopFinish(PIRP Irp, CCHAR PriorityBoost)
 
 static VOID IopCheckCompletion(PIRP Irp)
 {
-    /* The second: its creator has it back, and may complete it only if the I/O manager is to deliver it. */
+    /* The second: its creator has it again, and may complete it only if the I/O manager delivers it. */
     if (Irp->Type != IO_TYPE_IRP || Irp->CurrentLocation > Irp->StackCount + 1 ||
         (Irp->Reserved != 0 && !IopIsWithDriver(Irp) && IsListEmpty(&Irp->ThreadListEntry))) {
         KeBugCheckEx(MULTIPLE_IRP_COMPLETE_REQUESTS, (ULONG_PTR)Irp, 0, 0, 0);
@@ -314,7 +314,7 @@ static VOID IopCheckCompletion(PIRP Irp)
         KeBugCheckEx(DRIVER_VERIFIER_IOMANAGER_VIOLATION, IOP_COMPLETED_PENDING, (ULONG)Irp->IoStatus.Status,
                      (ULONG_PTR)Irp, 0);
     }
-    /* relaxed: the completer owns the packet, so nobody may set it now */
+    /* relaxed: the completer owns the packet, so no other thread may set it now */
     PDRIVER_CANCEL CancelRoutine = __atomic_load_n(&Irp->CancelRoutine, __ATOMIC_RELAXED);
     if (CancelRoutine != NULL) {
         KeBugCheckEx(DRIVER_VERIFIER_IOMANAGER_VIOLATION, IOP_COMPLETED_CANCELABLE, (ULONG_PTR)CancelRoutine,
@@ -362,7 +362,7 @@ static BOOLEAN IopInvoke(PIO_COMPLETION_ROUTINE Routine, PIRP Irp, PVOID Context
     return TRUE;
 }
 
-/* Takes the current location back. FALSE: as in IopInvoke. */
+/* Leaves the current location. FALSE: as in IopInvoke. */
 static BOOLEAN IopCompleteLocation(PETHREAD Thread, PIRP Irp)
 {
     PIO_STACK_LOCATION Location = IoGetCurrentIrpStackLocation(Irp);

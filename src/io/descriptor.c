@@ -5,9 +5,9 @@
  * if the descriptor is ready now; otherwise reset and the descriptor watched, and the watching thread sets it.
  *
  * 1. Polling the descriptor and changing the event appear as one step: a thread that finds the event updated since it
- *    began to poll starts over. So what one thread has read is not reported to it again by another one that had polled
- *    before.
- * 2. A thread that resets the event arms the watch afterwards, so it misses nothing that comes after the reset.
+ *    began to poll starts over. So data that one thread has read is not reported to it again by another thread that had
+ *    polled before.
+ * 2. A thread that resets the event arms the watch afterwards, so it misses nothing that happens after the reset.
  *
  * An export waits for its object without a thread, by a DPC (ke/notify.c), which makes the descriptor readable.
  *
@@ -15,9 +15,9 @@
  *
  * 3. While the wait is registered, or its DPC in flight, it holds a reference on the export.
  * 4. Closing the last handle ends the wait. If that is too late, the DPC owns the reference and finds the export
- *    closed; an acceptor that has registered meanwhile finds it closed, too, and ends its own wait. Ending a wait twice
+ *    closed; an acceptor that has registered meanwhile also finds it closed and ends its own wait. Ending a wait twice
  *    is harmless: only one of the two calls succeeds.
- * 5. A wait that was satisfied and never accepted is undone when the export goes away.
+ * 5. A wait that was satisfied and never accepted is undone when the export is deleted.
  */
 #include <interlock/io.h>
 
@@ -95,7 +95,7 @@ static VOID IopRefreshDescriptor(PVOID Object)
     }
 }
 
-/* The duplicate is gone, but the program may still have its own descriptor. */
+/* The duplicate is lost, but the program may still have its own descriptor. */
 static LONG IopDuplicateAgain(PVOID Object)
 {
     PIOP_DESCRIPTOR Descriptor = Object;

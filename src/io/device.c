@@ -7,9 +7,9 @@
  *                     device B
  *
  * 1. A device references its driver. A driver's list and the stacks hold no references; they change under the database lock.
- * 2. ReferenceCount is the number of file objects that have the device open. IoDeleteDevice takes the name and, when that number is
- *    0, the device from its driver's list and its first reference. A device that is still referenced otherwise, by a work item for
- *    example, keeps its extension until then.
+ * 2. ReferenceCount is the number of file objects that have the device open. IoDeleteDevice removes the name and, when
+ *    that number is 0, removes the device from its driver's list and drops its first reference. A device that is still
+ *    referenced otherwise, by a work item for example, keeps its extension until then.
  */
 #include "iop.h"
 

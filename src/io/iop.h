@@ -32,12 +32,12 @@
 #define IOP_MARKED_NOT_RETURNED 0x23e
 #define IOP_DELETED_TWICE 0x240
 
-/* The ways that all take: where it was noticed, the packet, the device. */
+/* The common report: where it was detected, the packet, the device. */
 DECLSPEC_NORETURN VOID IopStop(ULONG Kind, PVOID Routine, PIRP Irp, PDEVICE_OBJECT Device);
 
 /*
  * A call of a dispatch routine, on the stack of the thread that makes it. When the thread completes the stack location of
- * the call meanwhile, it notes here what the routine must then return: afterwards the packet may be gone.
+ * the call meanwhile, it records here what the routine must return: afterwards the packet may be freed.
  */
 typedef struct _IOP_CALL {
     struct _IOP_CALL *Outer;
@@ -50,9 +50,9 @@ typedef struct _IOP_CALL {
 } IOP_CALL, *PIOP_CALL;
 
 /*
- * Two members that Windows does not document have a use here. AllocationProcessorNumber: a number that tells packets apart
- * that have had the same memory. Reserved: the location of the sender that created the packet, 0 before it is sent; below it the
- * packet is with a driver.
+ * Two members that Windows does not document have a use here. AllocationProcessorNumber: a number that distinguishes
+ * packets that have used the same memory. Reserved: the location of the sender that created the packet, 0 before it is
+ * sent; below it the packet is with a driver.
  */
 FORCEINLINE BOOLEAN IopIsWithDriver(PIRP Irp)
 {
@@ -93,7 +93,8 @@ extern OBJECT_TYPE IopDeviceType;
 extern OBJECT_TYPE IopDriverType;
 extern OBJECT_TYPE IopFileType;
 NTSTATUS IopCreateDriver(PCUNICODE_STRING Name, PDRIVER_INITIALIZE DriverEntry, PDRIVER_OBJECT *DriverObject);
-VOID IopOpenDevice(PDEVICE_OBJECT Device, LONG Change); /* counts file objects; the last one deletes a device that is to go */
+VOID IopOpenDevice(PDEVICE_OBJECT Device, LONG Change); /* counts file objects; the last one deletes a device marked for
+                                                           deletion */
 
 /* startio.c */
 VOID IopFreeTimer(PDEVICE_OBJECT Device);

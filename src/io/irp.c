@@ -4,8 +4,8 @@
  *     IRP | location 1 | location 2 | ... | location StackCount |
  *           the lowest driver's              the highest driver's
  *
- * 1. CurrentLocation counts down as the packet goes down: StackCount + 1 is the sender that created it, which has none.
- *    CurrentStackLocation is the address that belongs to it.
+ * 1. CurrentLocation counts down as the packet goes down: StackCount + 1 is the sender that created it, which has no
+ *    location. CurrentStackLocation is the address that belongs to it.
  * 2. A packet that was built for a thread belongs to the I/O manager, which frees it. All others belong to their creator.
  */
 #include "iop.h"
@@ -30,7 +30,7 @@ VOID IoInitializeIrp(PIRP Irp, USHORT PacketSize, CCHAR StackSize)
     Irp->Size = PacketSize;
     Irp->StackCount = (CHAR)StackSize;
     Irp->CurrentLocation = (CHAR)(StackSize + 1);
-    /* relaxed: tells packets apart, orders nothing */
+    /* relaxed: distinguishes packets, orders nothing */
     Irp->AllocationProcessorNumber = __atomic_add_fetch(&Serial, 1, __ATOMIC_RELAXED);
     InitializeListHead(&Irp->ThreadListEntry);
     Irp->Tail.Overlay.CurrentStackLocation = (PIO_STACK_LOCATION)(Irp + 1) + StackSize;

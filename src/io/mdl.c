@@ -1,8 +1,8 @@
 /*
  * mdl.c: memory descriptor lists.
  *
- * The program and its drivers share one address space, and the host pages as it likes. So a list describes a buffer by its address;
- * locking and mapping change the list's flags only, and the order of these changes is what is checked.
+ * The program and its drivers share one address space, and the host pages on its own. So a list describes a buffer by
+ * its address; locking and mapping only change the list's flags, and the order of these changes is checked.
  */
 #include "iop.h"
 

@@ -1,15 +1,16 @@
 /*
  * removelock.c: remove locks.
  *
- * IoCount is 1 plus the number of owners. IoReleaseRemoveLockAndWait sets Removed, gives back its own share and the 1, and waits
- * until the count is 0; the release that reaches 0 sets RemoveEvent.
+ * IoCount is 1 plus the number of owners. IoReleaseRemoveLockAndWait sets Removed, releases its own share and the 1,
+ * and waits until the count is 0; the release that reaches 0 sets RemoveEvent.
  *
- * 1. An acquire counts first and looks at Removed afterwards; the remover sets Removed first and gives back its share afterwards.
- *    So an acquire either sees Removed, or the remover sees its count and waits. Both are sequentially consistent.
- * 2. An acquire that sees Removed takes back its count. That may be what brings it to 0.
+ * 1. An acquire counts first and checks Removed afterwards; the remover sets Removed first and releases its share
+ *    afterwards. So an acquire either sees Removed, or the remover sees its count and waits. Both are sequentially
+ *    consistent.
+ * 2. An acquire that sees Removed undoes its count, which may make it 0.
  * 3. Without Removed the count does not fall below 1: a release that would do that has no acquire.
- * 4. A driver that is compiled with DBG=1 has room for tags (RemlockSize says so): each acquire has a block with its tag, under
- *    Spin. An acquire that gets no memory for its block is counted in LowMemoryCount, and then a tag may be unknown.
+ * 4. A driver that is compiled with DBG=1 has room for tags (see RemlockSize): each acquire has a block with its tag,
+ *    under Spin. An acquire without memory for its block is counted in LowMemoryCount, and then a tag may be unknown.
  */
 #include "iop.h"
 
@@ -81,7 +82,7 @@ static VOID IopAddTag(IO_REMOVE_LOCK_DBG_BLOCK *Tags, PVOID Tag, PCSTR File, ULO
     KeReleaseSpinLock(&Tags->Spin, OldIrql);
 }
 
-/* FALSE: nobody has acquired the lock with it. *Other: a tag that somebody has, if any. */
+/* FALSE: the lock was not acquired with this tag. *Other: a tag in use, if any. */
 static BOOLEAN IopRemoveTag(IO_REMOVE_LOCK_DBG_BLOCK *Tags, PVOID Tag, PVOID *Other)
 {
     PIO_REMOVE_LOCK_TRACKING_BLOCK *Link = &Tags->Blocks;
@@ -108,7 +109,7 @@ static BOOLEAN IopRemoveTag(IO_REMOVE_LOCK_DBG_BLOCK *Tags, PVOID Tag, PVOID *Ot
     return Known;
 }
 
-/* Gives back Count; returns whether others are left. */
+/* Releases Count shares; returns whether others remain. */
 static BOOLEAN IopReleaseCount(PIO_REMOVE_LOCK Lock, LONG Count)
 {
     return __atomic_sub_fetch(&Lock->Common.IoCount, Count, __ATOMIC_SEQ_CST) != 0;

@@ -60,7 +60,7 @@ static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_
     if (CancelFunction == NULL) {
         return;
     }
-    /* seq_cst: cancel.c, requirement 2. The lock keeps a cancelling thread out, so the routine is still set. */
+    /* seq_cst: cancel.c, requirement 2. The lock excludes a cancelling thread, so the routine is still set. */
     if (__atomic_load_n(&Irp->Cancel, __ATOMIC_SEQ_CST)) {
         Irp->CancelIrql = Irql;
         IoSetCancelRoutine(Irp, NULL);

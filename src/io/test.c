@@ -1,9 +1,9 @@
 /*
- * test.c: a test that plays the I/O manager (interlock/iotest.h).
+ * test.c: lets a test take the part of the I/O manager (interlock/iotest.h).
  *
- * A request owns its packet. Its completion routine copies what was read, notes the status, sets Done and returns
- * STATUS_MORE_PROCESSING_REQUIRED; IoTestFinish frees the packet. So any thread may cancel the request until it is finished
- * (cancel.c, requirement 4).
+ * A request owns its packet. Its completion routine copies what was read, records the status, sets Done and returns
+ * STATUS_MORE_PROCESSING_REQUIRED; IoTestFinish frees the packet. So any thread may cancel the request until it is
+ * finished (cancel.c, requirement 4).
  */
 #include <interlock/iotest.h>
 

@@ -60,7 +60,7 @@ static BOOLEAN IopTakeSlot(PIOP_WATCH Watch)
     return TRUE;
 }
 
-/* Where a chunk is missing, allocates one outside of the lock; another thread may be faster. */
+/* Where a chunk is missing, allocates one outside the lock; another thread may be faster. */
 static BOOLEAN IopEnterSlot(PIOP_WATCH Watch)
 {
     PKTHREAD Thread = KiEnterLocked(&IopWatchLock);
@@ -106,7 +106,7 @@ static ULONG IopKeeperState(VOID)
 }
 
 /* A forked child that has not opened its keeper yet can only compare the identity of the file. While a keeper is being
-   opened the answer may be FALSE for what will be in it. */
+   opened the result may be FALSE for descriptors that will be in it. */
 BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
 {
     LONG Descriptor = IopNumberOf(Watch);
@@ -130,7 +130,7 @@ VOID IopDeleteWatch(PIOP_WATCH Watch)
     }
 }
 
-/* With the lock held: the watch's object with a reference; NULL if it is gone, or not attached yet. */
+/* With the lock held: the watch's object with a reference; NULL if it is being deleted, or not attached yet. */
 static PVOID IopReferenceWatched(ULONG Number)
 {
     PIOP_WATCH Watch = IopSlotOf(Number)->Watch;
@@ -177,8 +177,8 @@ static VOID IopWatcherThread(PVOID Context)
 }
 
 /*
- * Waits until the keeper is closed. The watcher may then sleep on a set that has no number: it is woken and notices. A
- * program closes one descriptor after the other, so what is still open now may be closed in a moment: this thread
+ * Waits until the keeper is closed. The watcher may then sleep on a set without a descriptor: it is woken and detects
+ * that. A program closes one descriptor after the other, so those still open may be closed a moment later: this thread
  * repeats the repair for about a second, and for as long as the host refuses a new keeper.
  */
 static VOID IopGuardThread(PVOID Context)
@@ -200,7 +200,7 @@ static NTSTATUS IopEnterKeeper(PIOP_WATCH Watch, LONG Descriptor)
     if (Membership == HalDescriptorRefused || !HalQueryFileId(Descriptor, &Id)) {
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    /* relaxed: other threads may be asking about the watch; release: pairs with the acquire in IopNumberOf */
+    /* relaxed: other threads may be reading the watch; release: pairs with the acquire in IopNumberOf */
     __atomic_store_n(&Watch->AlwaysReady, Membership == HalDescriptorAlwaysReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.Device, Id.Device, __ATOMIC_RELAXED);
     __atomic_store_n(&Watch->Id.File, Id.File, __ATOMIC_RELAXED);
@@ -229,7 +229,7 @@ static VOID IopEnterAgain(PIOP_WATCH Watch, IOP_VISIT Visit)
         Descriptor = IOP_LOST_DESCRIPTOR;
     }
     if (Descriptor < 0) {
-        /* relaxed: nothing goes with it */
+        /* relaxed: publishes nothing */
         __atomic_store_n(&Watch->Descriptor, IOP_LOST_DESCRIPTOR, __ATOMIC_RELAXED);
     }
 }

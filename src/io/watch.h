@@ -12,7 +12,7 @@
  *    every routine check.
  * 6. The program may have closed the descriptor, or put another file in its place. So a number to read, write or
  *    signal comes from IopDescriptorOf, which asks the host whether it is ours and, if not, repairs: a lost keeper is
- *    opened again, each watch whose descriptor is gone opens another one if it can (Reopen), and every routine checks
+ *    opened again, each watch whose descriptor is lost opens another one if it can (Reopen), and every routine checks
  *    again. A watch that cannot has no descriptor from then on.
  */
 #ifndef INTERLOCK_IO_WATCH_H
@@ -43,7 +43,7 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (
 NTSTATUS IopPrepareKeeper(VOID);          /* afterwards IopAttachDescriptor fails only if the host has no memory */
 NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor); /* takes it over, unless that fails */
 LONG IopDescriptorOf(PIOP_WATCH Watch);   /* at PASSIVE_LEVEL; below 0: it is lost */
-BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level; FALSE: it is lost, or only a repair can tell */
+BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level; FALSE: it is lost, or only a repair can decide */
 VOID IopRequestRepair(VOID);              /* at DISPATCH_LEVEL too: every routine checks again soon */
 NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_FILE_CLOSED: it has no descriptor */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */
@@ -53,7 +53,7 @@ extern OBJECT_TYPE IopDescriptorType;     /* descriptor.c, as the next */
 /* A descriptor object has at most one binding (else STATUS_INVALID_PARAMETER). Unbind is called when its last handle is
    closed. */
 NTSTATUS IopBindDescriptor(PVOID Object, PVOID Binding, VOID (*Unbind)(PVOID Binding));
-BOOLEAN IopIsDescriptorLost(PVOID Object); /* the program has closed it: it stays ready for ever */
+BOOLEAN IopIsDescriptorLost(PVOID Object); /* the program has closed it: it stays ready forever */
 LONG IopDescriptorOfObject(PVOID Object); /* below 0: it is lost */
 
 #endif

@@ -4,8 +4,8 @@
  *
  * 1. An alert by id is the AlertByIdPending bit, so it stays pending until the thread waits for it, and two merge into
  *    one. It neither ends nor satisfies any other wait.
- * 2. The bit is set by a read-modify-write even where it is pending already: a thread that takes the alert sees what
- *    each of the threads that alerted it did before.
+ * 2. The bit is set by a read-modify-write even if it is already pending: a thread that takes the alert sees what every
+ *    thread that alerted it did before.
  * 3. A wait that finds the alert pending, or sees it arrive while it spins, neither sleeps nor begins: the register is
  *    all that both sides touch.
  * 4. The wait is not alertable, and has no object, so a suspension converts it. Its one block shows the hint.

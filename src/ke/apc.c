@@ -115,7 +115,7 @@ BOOLEAN KeRemoveQueueApc(PRKAPC Apc)
     return Inserted;
 }
 
-/* A copy of what the call needs: the kernel routine may free the APC. */
+/* A copy, because the kernel routine may free the APC. */
 typedef struct _KI_APC_CALL {
     PKAPC Apc;
     PKKERNEL_ROUTINE KernelRoutine;

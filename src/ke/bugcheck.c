@@ -50,7 +50,8 @@ BOOLEAN KeDeregisterBugCheckCallback(PKBUGCHECK_CALLBACK_RECORD CallbackRecord)
     return Registered;
 }
 
-/* There is one report: other threads that fail meanwhile sleep until the process ends, a failure in the report ends it. */
+/* Only one thread reports. Other threads that fail meanwhile sleep until the process ends; a failure during the report
+   ends the process. */
 static DECLSPEC_NORETURN VOID KiStopSystem(const KI_BUGCHECK *BugCheck)
 {
     VOID (*Observer)(const KI_BUGCHECK *BugCheck) = KiBugCheckObserver;

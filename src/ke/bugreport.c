@@ -1,7 +1,7 @@
 /*
  * bugreport.c: the report of a bugcheck: what happened, each parameter in words, the thread, its stack.
  *
- * Tables say it (bugtable.c). Addresses have symbols. Nothing here allocates.
+ * The texts come from tables (bugtable.c). Addresses are shown with symbols. Nothing here allocates.
  */
 #include "bugreport.h"
 #include "bugtable.h"

@@ -45,7 +45,7 @@ static const struct {
     {SYSTEM_EXIT_OWNED_MUTEX, "a worker routine returned while it owns a mutex"},
     {INVALID_KERNEL_HANDLE, "a handle was closed that is not open, or is protected"},
     {ATTEMPTED_SWITCH_FROM_DPC, "a DPC routine waited"},
-    {TIMER_OR_DPC_INVALID, "a timer or DPC is not what it has to be"},
+    {TIMER_OR_DPC_INVALID, "a timer or DPC is invalid"},
     {WORKER_THREAD_RETURNED_AT_BAD_IRQL, "a worker routine returned above PASSIVE_LEVEL"},
     {RESOURCE_NOT_OWNED, "a resource was released or converted that the thread does not own"},
     {WORKER_INVALID, "a work item is already queued, or was freed while it is"},
@@ -128,7 +128,7 @@ BOOLEAN KiExplainValue(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
 {
     Buffer[0] = '\0';
     if (strchr(Meaning, ',') != NULL || strstr(Meaning, "<<") != NULL) {
-        return FALSE; /* it lists values already */
+        return FALSE; /* it already lists values */
     }
     if (strstr(Meaning, "IRQL") != NULL && Value < KI_SMALLEST_ADDRESS) {
         snprintf(Buffer, Size, "%s", KiIrqlName(Value));

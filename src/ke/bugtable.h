@@ -19,8 +19,9 @@ typedef struct _KI_VIOLATION {
 } KI_VIOLATION, *PKI_VIOLATION;
 
 const KI_BUGCODE *KiFindBugCode(ULONG Code); /* of an unknown code, one without a meaning */
-const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind); /* NULL: the code has no kinds, or this is none */
-PCSTR KiBugSentence(ULONG Code);             /* NULL: its name says it */
+const KI_VIOLATION *KiFindViolation(ULONG Code, ULONG_PTR Kind); /* NULL: the code has no kinds, or this is not one of
+                                                                    them */
+PCSTR KiBugSentence(ULONG Code);             /* NULL: the name is enough */
 PCSTR KiIrqlName(ULONG_PTR Irql);
 BOOLEAN KiEndsIn(PCSTR Text, PCSTR End);
 /* What a parameter's value is, by its meaning; empty if there is nothing to add. TRUE: it may be an address, which the

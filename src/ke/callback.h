@@ -1,7 +1,7 @@
 /*
- * callback.h: what a routine of the program must not leave behind when it returns to the system: a lock, a critical or
- * guarded region, another IRQL. What each kind of routine is stopped with is a row of a table in callback.c. Levels that
- * Windows always checks are checked by the callers, where the routine is called.
+ * callback.h: checks what a routine of the program leaves behind when it returns to the system: a lock, a critical or
+ * guarded region, a different IRQL. A table in callback.c has the bugcheck for each kind of routine. The callers of the
+ * routines check the levels that Windows always checks.
  */
 #ifndef INTERLOCK_CALLBACK_H
 #define INTERLOCK_CALLBACK_H

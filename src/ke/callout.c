@@ -1,14 +1,13 @@
 /*
- * callout.c: calls with much stack, floating-point and extended state. The host gives every thread a large stack and
- * its own registers, also in signal handlers, which is where interrupts run. So there is nothing to expand or to save,
- * and what is left is the contract: where the call is allowed, and that a save is restored by the thread and at the
- * IRQL that saved.
+ * callout.c: calls with a larger stack, floating-point and extended state. Every host thread has a large stack and its
+ * own registers, also in signal handlers, where interrupts run. So there is nothing to expand or to save. Only the
+ * contract remains: where the call is allowed, and that the thread that saved restores, at the same IRQL.
  */
 #include "irql.h"
 
 #include "../hal/machine.h"
 
-#define KI_STACK_RESERVE 16384       /* of the host's stack: what the library itself needs below a callout */
+#define KI_STACK_RESERVE 16384       /* bytes of the host's stack that the library needs below a callout */
 #define KI_SAVED         0x46500000u /* a KFLOATING_SAVE that was saved, with the IRQL */
 
 static BOOLEAN KiHasStack(SIZE_T Size)
@@ -16,7 +15,7 @@ static BOOLEAN KiHasStack(SIZE_T Size)
     ULONG_PTR Low, High;
     ULONG_PTR Here = (ULONG_PTR)__builtin_frame_address(0);
     HalQueryStackLimits(&Low, &High);
-    /* Outside: the stack of a fiber or of a signal, whose size nobody tells. */
+    /* Outside: the stack of a fiber or of a signal, whose size is unknown. */
     return Here < Low || Here > High || Here - Low >= Size + KI_STACK_RESERVE;
 }
 

@@ -2,8 +2,8 @@
  * debugdata.h: the roots that a debugger starts from. One line beside a variable, in any layer, registers it as a root.
  * The linker collects them: registering costs nothing, and a static program has the roots of the parts that it links.
  *
- * Layouts are registered likewise: where the members are that a debugger reads of a private structure. The debugger
- * compares them with its own before it reads any. Those of the kernel are part of the hash in the block.
+ * Layouts are registered in the same way: the offsets of the members of private structures that a debugger reads. The
+ * debugger compares them with its own before it reads any. The kernel's layouts are part of the hash in the block.
  */
 #ifndef INTERLOCK_KE_DEBUGDATA_H
 #define INTERLOCK_KE_DEBUGDATA_H
@@ -12,7 +12,7 @@
 #include "timertable.h"
 
 /*
- * The block that a debugger looks for, in a live process or in a core file: by its symbol, or in a program without
+ * The block that a debugger searches for, in a live process or in a core file: by its symbol, or in a program without
  * symbols by Magic where Self is the block's own address. A debugger of another Version or LayoutHash cannot read what
  * the roots point to.
  */

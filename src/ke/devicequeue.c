@@ -1,12 +1,12 @@
 /*
  * devicequeue.c: device queues.
  *
- * 1. Busy: somebody serves the device. An entry that finds the queue busy is linked; one that does not makes it busy and
- *    is not linked, since its inserter serves it.
+ * 1. Busy: a thread serves the device. An entry that finds the queue busy is linked; one that does not makes it busy
+ *    and is not linked, since its inserter serves it.
  * 2. The server removes the next entry when it has finished one. The queue stops being busy when a remove finds no entry,
- *    in the same step: no entry is left in a queue that nobody serves.
- * 3. Entries are in ascending order of their keys as far as all were inserted by key. A remove by key goes on upwards from
- *    the key and starts over at the lowest: one sweep, as an elevator.
+ *    in the same step: no entry is left in a queue without a server.
+ * 3. Entries are in ascending order of their keys if all were inserted by key. A remove by key continues upwards from
+ *    the key and starts over at the lowest key, like an elevator.
  * 4. An entry's Inserted changes under the lock of the queue only.
  */
 #include "ki.h"
@@ -62,7 +62,7 @@ BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTR
     return KiInsertDeviceEntry(DeviceQueue, DeviceQueueEntry, &SortKey);
 }
 
-/* MustBeBusy: else a queue that is not is an answer, not a bugcheck. */
+/* MustBeBusy: FALSE: a queue that is not busy is a valid result, not a bugcheck. */
 static PKDEVICE_QUEUE_ENTRY KiRemoveDeviceEntry(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey, BOOLEAN MustBeBusy)
 {
     KIRQL OldIrql;

@@ -42,7 +42,7 @@ ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
 
 volatile ULONG64 KiWaitAllNumber;
 
-/* relaxed: under the object's lock; other signalers look only for their own marks */
+/* relaxed: under the object's lock; other signalers only compare with their own marks */
 static VOID KiChangeSpareLong(PKWAIT_BLOCK Block, LONG Clear, LONG Set)
 {
     LONG Value = __atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED);
@@ -90,7 +90,7 @@ static VOID KiMakeEligible(PKWAIT_BLOCK Block)
 }
 
 /* Prefers an object without waiters: it will be signaled for this wait alone. If all objects are signaled, the wait is
-   about to be given up, and any will do. */
+   about to be abandoned, and any object is fine. */
 static PKWAIT_BLOCK KiChooseWatched(PKTHREAD Thread)
 {
     PKWAIT_BLOCK Watched = NULL;
@@ -170,12 +170,12 @@ static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG
 {
     if (Header > Peers->Highest) {
         *Word = KiLockObject(Header);
-        return *Word != 0; /* 0: it has just moved outside, and its waits are over */
+        return *Word != 0; /* 0: it has just moved outside, and its waits have ended */
     }
     return KiTryLockObject(Header, Word);
 }
 
-/* With Peer's object locked: TRUE if it is not signaled and watched now. The block of a wait that is over, or that a
+/* With Peer's object locked: TRUE if it is not signaled and watched now. The block of a wait that has ended, or that a
    suspension is unlinking, is no longer Active. */
 static BOOLEAN KiWatch(PKWAIT_BLOCK Peer, ULONG64 Word)
 {
@@ -455,7 +455,7 @@ static DECLSPEC_NOINLINE VOID KiReadyAllReleased(PKI_READY Released)
     }
 }
 
-/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h says why. */
+/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h explains why. */
 VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD Thread = Released->First;

@@ -148,7 +148,7 @@ FORCEINLINE PKWAIT_BLOCK KiBlockOfEntry(PLIST_ENTRY Entry)
     return CONTAINING_RECORD(Entry, KWAIT_BLOCK, WaitListEntry);
 }
 
-/* The list holds a block that this process did not link: another process did, and its addresses mean nothing here. */
+/* The list holds a block that another process linked, whose addresses are not valid here. */
 DECLSPEC_NORETURN VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block);
 
 FORCEINLINE PKWAIT_BLOCK KiBlockOnList(PDISPATCHER_HEADER Header, PLIST_ENTRY Entry)
@@ -253,7 +253,7 @@ FORCEINLINE BOOLEAN KiReleaseWaiters(PDISPATCHER_HEADER Header, ULONG64 *Word, P
     return KiReleaseBehind(Header, &Header->WaitListHead, Word, Released);
 }
 
-/* With the block's object locked: ends the wait of its thread. FALSE: it is over, or cannot be ended now. */
+/* With the block's object locked: ends the wait of its thread. FALSE: the wait has ended, or cannot be ended now. */
 BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released);
 
 /* With no object locked: wakes the threads in Released and delivers its notifications. */

@@ -5,11 +5,12 @@
  * and released, under the queue's lock, by the thread that takes it out. The lock is held at HIGH_LEVEL, because
  * interrupt service routines queue DPCs: an interrupt on the thread that holds the lock would wait for it forever.
  *
- * Who runs a DPC: the owner of its processor, when it lowers its level. A processor without an owner has an idle thread,
- * which becomes the owner. Threaded DPCs run on the processor's DPC thread. Both threads are requested when they are
- * first needed (ownthread.h). Where the host gives no idle thread, the thread that left the work takes the processor for
- * as long as the work takes. A threaded DPC that finds no DPC thread runs as a normal one, which its routine has to
- * expect anyway: also the first one, if it is queued where no thread may be created, as by a timer.
+ * A DPC is run by the owner of its processor, when the owner lowers its level. A processor without an owner has an idle
+ * thread, which becomes the owner. Threaded DPCs run on the processor's DPC thread. Both threads are requested when
+ * they are first needed (ownthread.h). If the host refuses an idle thread, the thread that queued the work owns the
+ * processor until the work is done. A threaded DPC without a DPC thread runs as a normal DPC, which its routine has to
+ * expect anyway. This includes the first threaded DPC, if it is queued where no thread may be created, for example by a
+ * timer.
  */
 #include "dpc.h"
 #include "callback.h"
@@ -19,7 +20,7 @@
 
 #define KI_LOOKS_BEFORE_RETRY 256
 
-static volatile ULONG KiTakenProcessors; /* owned beside another one */
+static volatile ULONG KiTakenProcessors; /* owned in addition to another one */
 
 FORCEINLINE KIRQL KiLockDpcData(PKTHREAD Thread, PKDPC_DATA Data)
 {
@@ -70,7 +71,7 @@ static BOOLEAN KiIsUnattended(PKPRCB Prcb)
     return KiOwnerThread(Word) == NULL && (Word & (KI_PRCB_DPC | KI_PRCB_INTERRUPT)) != 0;
 }
 
-/* Giving the processor back is what does the work. */
+/* Releasing the processor runs the work. */
 static BOOLEAN KiActAsOwner(PKTHREAD Thread, PKPRCB Prcb)
 {
     KIRQL OldIrql = Thread->Irql;
@@ -87,7 +88,7 @@ static VOID KiIdleThread(PVOID Context)
     KiRunHelper(Prcb, &Prcb->Idle, KiActAsOwner);
 }
 
-/* If KiActAsOwner finds another owner, that one does the work. */
+/* If KiActAsOwner finds another owner, that owner does the work. */
 static BOOLEAN KiServeIdleThread(PVOID Context, BOOLEAN HasThread)
 {
     PKPRCB Prcb = Context;
@@ -514,7 +515,7 @@ LOGICAL KeSignalCallDpcSynchronize(PVOID SystemArgument2)
     for (ULONG Looks = 1; __atomic_load_n(&Call->Round, __ATOMIC_ACQUIRE) == Round; Looks += 1) {
         KiStayAwake(&Patience, Thread, KiParkForSpinLock);
         if (Looks % KI_LOOKS_BEFORE_RETRY == 0) {
-            KiStartIdleThreads(Thread); /* for processors whose DPC was queued when the host had no thread */
+            KiStartIdleThreads(Thread); /* for processors whose DPC was queued when the host refused a thread */
         }
     }
     return FALSE;
@@ -530,7 +531,7 @@ VOID KiInitializeDpcs(PKPRCB Prcb)
     Prcb->Dpc.Own.Context = Prcb;
 }
 
-/* DPCs stay queued. The threads are gone (KiOwnThreadForkChild). */
+/* DPCs stay queued. Their threads do not exist here (KiOwnThreadForkChild). */
 VOID KiResetDpcs(PKPRCB Prcb, PKTHREAD Survivor)
 {
     BOOLEAN Owned = KiOwnerThread(Prcb->Owner) == Survivor;

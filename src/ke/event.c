@@ -1,6 +1,6 @@
 /*
- * event.c: KEVENT, and what is built like one: KGATE, a synchronization event whose locking form boosts the thread that
- * it releases, and KEVENT_PAIR, two synchronization events of which one side sets its own and waits for the other.
+ * event.c: KEVENT and similar objects: KGATE, a synchronization event whose locking form boosts the thread that it
+ * releases, and KEVENT_PAIR, two synchronization events: each side sets one and waits for the other.
  *
  * An event without waiters is set, reset, pulsed and consumed by one compare-exchange.
  */

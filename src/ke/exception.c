@@ -3,16 +3,16 @@
  *
  * A thread's frames are a list, innermost first; each is on the stack of the function that has the __try. Frames are
  * left in reverse order, so the innermost frame is always the next to leave: a raise removes it and jumps to it. Its
- * __except or __finally then asks whether something was caught. That question comes directly after the frame's block,
- * so the answer belongs to that frame.
+ * __except or __finally then checks whether something was caught. The check directly follows the frame's block, so its
+ * result belongs to that frame.
  *
- * Below DISPATCH_LEVEL the process's handlers are asked before the frames, and its last filter after them. They run
- * where the exception was raised, with the stack intact, so they may continue: then the raise returns, or, if it cannot,
- * STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. A frame that passes an exception on goes to the outer frames and
- * to the last filter; the handlers have already been asked.
+ * Below DISPATCH_LEVEL the process's handlers are called before the frames, and its last filter after them. They run
+ * where the exception was raised, with the stack intact, so they may continue: then the raise returns, or, if it
+ * cannot, STATUS_NONCONTINUABLE_EXCEPTION goes to the frames. An exception that a frame passes on goes to the outer
+ * frames and to the last filter; the handlers have already been called.
  *
  * Interrupt service routines, IPI functions and DPCs run on the stack of an arbitrary thread. They start with an empty
- * list: what they raise and don't catch is a bugcheck, and never reaches that thread's handlers.
+ * list: an uncaught exception there is a bugcheck, and never reaches that thread's handlers.
  */
 #include <interlock/exception.h>
 
@@ -32,7 +32,7 @@ VOID KeEnterTryFrame(PKEXCEPTION_FRAME Frame)
     Thread->ExceptionList = Frame;
 }
 
-/* If the program left the block by a longjmp of its own, the frames inside are gone, too. */
+/* If the program left the block by its own longjmp, the inner frames no longer exist. */
 VOID KeExitTryFrame(PKEXCEPTION_FRAME Frame)
 {
     if (Frame->Entered) {
@@ -125,7 +125,7 @@ DECLSPEC_NOINLINE VOID KiRaiseStatus(NTSTATUS Status)
     __builtin_unreachable();
 }
 
-/* A frame passes its exception on to the outer frames. The place of the raise is gone by now. */
+/* A frame passes its exception on to the outer frames. The stack of the raise no longer exists. */
 static DECLSPEC_NORETURN VOID KiPassExceptionOn(PKTHREAD Thread)
 {
     KiRaiseToFrames(Thread, &Thread->ExceptionRecord);

@@ -1,16 +1,16 @@
 /*
  * expect.c: a test expects a bugcheck, in its own process.
  *
- * A place that expects one is a frame on the stack of its thread, as those of __try are. It remembers the state of the
+ * A place that expects a bugcheck is a frame on the stack of its thread, like a __try frame. It saves the state of the
  * thread. A bugcheck of the thread restores that state and jumps to the innermost frame:
  *
- * 1. A DPC routine that the thread was running is over. The other DPCs of its processor run when the level drops.
- * 2. Mutexes that were acquired since are released while their memory is still there: they may be local
- *    variables of the routine.
- * 3. The regions, then the level: what they held back is delivered in the end.
+ * 1. A DPC routine that the thread was running ends. The other DPCs of its processor run when the level drops.
+ * 2. Mutexes that were acquired since are released while their memory is still valid: they may be local variables of
+ *    the routine.
+ * 3. The regions, then the level, are restored; what they deferred is delivered at the end.
  *
- * It is not caught if the thread holds a lock of the kernel, is in a wait, or in an interrupt: others may depend on what
- * it has begun, and nobody would finish it. Then the process ends, as it does without an expectation.
+ * It is not caught if the thread holds a lock of the kernel, is in a wait, or in an interrupt: other threads may depend
+ * on work that it has begun and would never finish. Then the process ends, as it does without an expectation.
  */
 #include "bugreport.h"
 #include "irql.h"
@@ -41,7 +41,7 @@ static BOOLEAN KiIsIntact(PVF_EXPECTATION Expectation)
     return Expectation->Mark == (KI_EXPECTATION_MARK ^ (ULONG_PTR)Expectation);
 }
 
-/* The innermost one that is above Place. NULL: none. */
+/* The innermost frame above Place. NULL: none. */
 static PVF_EXPECTATION KiExpectationAbove(PKTHREAD Thread, PVOID Place)
 {
     PVF_EXPECTATION Expectation = Thread->ExpectedBugCheck;
@@ -51,7 +51,7 @@ static PVF_EXPECTATION KiExpectationAbove(PKTHREAD Thread, PVOID Place)
     return Expectation != NULL && KiIsIntact(Expectation) ? Expectation : NULL;
 }
 
-/* FALSE: it is over. */
+/* FALSE: it has ended. */
 BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -84,7 +84,7 @@ BOOLEAN VfBeginExpectation(PVF_EXPECTATION Expectation)
     return TRUE;
 }
 
-/* If the program left by a longjmp of its own, the frames inside are gone, too. */
+/* If the program left by its own longjmp, the inner frames no longer exist. */
 VOID VfEndExpectation(PVF_EXPECTATION Expectation)
 {
     if (Expectation->Active) {
@@ -121,7 +121,7 @@ static ULONG KiReleaseMutantsSince(PKTHREAD Thread, ULONG Before)
     return Released;
 }
 
-/* The routine that the processor was running is over. */
+/* The routine that the processor was running has ended. */
 static VOID KiLeaveDpcRoutine(PKTHREAD Thread, UCHAR DpcDepth)
 {
     PKPRCB Prcb = Thread->Prcb;
@@ -155,7 +155,7 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
         Thread->Prcb->HeldLocksUnnoted = 0;
     }
     if (KiVerifierEnabled) {
-        KiOrderForgetHeld(Thread, Expectation->Held); /* locks that stay held do not come before others */
+        KiOrderForgetHeld(Thread, Expectation->Held); /* locks that stay held do not precede others in the lock order */
     }
     if (Thread->Irql > DISPATCH_LEVEL) {
         KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */
@@ -188,7 +188,7 @@ VOID KiCatchBugCheck(const KI_BUGCHECK *BugCheck)
     Expectation->Active = FALSE;
     Expectation->Mark = 0;
     if (Reason != NULL) {
-        HalPrint("interlock: an expected bugcheck is not caught: %s (VfExpectBugCheckInChild does)\n", Reason);
+        HalPrint("interlock: an expected bugcheck is not caught: %s (VfExpectBugCheckInChild catches it)\n", Reason);
         return;
     }
     Found = Expectation->BugCheck != NULL ? Expectation->BugCheck : &Unwanted;

@@ -1,6 +1,6 @@
 /*
- * expectchild.c: a test expects a bugcheck, in a child. The child sends what it found through a pipe: when the routine
- * returns, or from the bugcheck of any of its threads. The parent reads it, and then how the child ended.
+ * expectchild.c: a test expects a bugcheck, in a child. The child sends its result through a pipe when the routine
+ * returns, or from the bugcheck of any of its threads. The parent reads the result, and then the child's exit status.
  */
 #include "bugreport.h"
 

@@ -1,18 +1,19 @@
 /*
  * fairness.h: turns, which bound how long a running thread barges past the waiters of a lock.
  *
- * A running thread takes a free lock past its sleeping waiters as often as it likes. That makes a contended lock fast:
- * no thread has to be woken, and the lines that the lock protects stay where they are. It also makes it unfair for as long
- * as the host lets the thread run. So
+ * A running thread takes a free lock past its sleeping waiters without limit. That makes a contended lock fast: no
+ * thread has to be woken, and the lines that the lock protects stay in one cache. It also makes the lock unfair for as
+ * long as the host lets the thread run. So
  * 1. A thread counts its passes: how often it has released the lock while others waited for it. After each KI_TURN passes
- *    it yields, because the waiter that was woken most often needs just that. After KI_LONGEST_TURN its turn is over: when
- *    it wants the lock next and others wait, it queues behind them even if the lock is free.
- * 2. A thread that finds locks held yields when it has had its processor for a while (hal/fairshare.c). Where more threads
- *    than processors want a lock and hardly any of them sleeps, this and not the host's much longer slice is their turn.
+ *    it yields, because that is usually all that a woken waiter needs. After KI_LONGEST_TURN its turn is over: when it
+ *    next acquires the lock and others wait, it queues behind them even if the lock is free.
+ * 2. A thread that finds locks held yields when it has had its processor for a while (hal/fairshare.c). If more threads
+ *    than processors contend for a lock and hardly any of them sleeps, this is their turn, not the host's much longer
+ *    slice.
  *
- * The count of passes needs no room in the lock: a thread that passes others again and again uses one lock. It counts the
- * passes at the lock at which it last passed somebody. The address is only compared. A new lock at an old address inherits
- * the count, which does no harm.
+ * The count of passes needs no space in the lock: a thread that overtakes others repeatedly uses one lock. The count is
+ * that of the lock at which it last overtook a waiter. The address is only compared. A new lock at an old address
+ * inherits the count, which does no harm.
  */
 #ifndef INTERLOCK_KE_FAIRNESS_H
 #define INTERLOCK_KE_FAIRNESS_H
@@ -30,7 +31,7 @@ FORCEINLINE VOID KiBeginTurn(PKTHREAD Thread, volatile VOID *Lock)
     Thread->TurnOver = FALSE;
 }
 
-/* The thread is about to release Lock, for which others wait. TRUE: it should yield when it has. */
+/* The thread is about to release Lock, for which others wait. TRUE: it should yield afterwards. */
 FORCEINLINE BOOLEAN KiCountPass(PKTHREAD Thread, volatile VOID *Lock)
 {
     if (Thread->TurnLock != Lock) {

@@ -20,8 +20,8 @@ typedef struct _KI_STACK_SET {
 
 static KI_LOCK KiFaultLock;
 static volatile BOOLEAN KiFaultArmed;  /* in this round nothing has failed yet */
-static KI_STACK_SET KiFailedStacks;    /* under the lock, as all below: by stable number, and */
-static KI_STACK_SET KiPassedStacks;    /* by addresses of this process: stacks that were found to be among them */
+static KI_STACK_SET KiFailedStacks;    /* under the lock, like everything below: by stable number, and */
+static KI_STACK_SET KiPassedStacks;    /* by addresses of this process: stacks known to be among them */
 static VF_FAULT KiFault;
 static PCSTR KiFaultFile;              /* NULL: rounds are VfNextFault's */
 static ULONG KiFaultRun;
@@ -32,7 +32,7 @@ static ULONG64 KiMixStack(ULONG64 Hash, ULONG64 Value)
     return (Hash ^ Value) * 0x100000001b3ull ^ Hash >> 29;
 }
 
-/* FALSE: it was there, or the set is full: a full set never grows, so nothing more fails. */
+/* FALSE: it is already in the set, or the set is full. A full set never grows, so nothing more fails. */
 static BOOLEAN KiAddStack(PKI_STACK_SET Set, ULONG64 Number)
 {
     ULONG Slot = (ULONG)(Number ^ Number >> 32) & (KI_STACKS - 1);
@@ -120,7 +120,7 @@ static BOOLEAN KiChooseFault(PVF_FAULT Fault, ULONG64 Addresses)
     return TRUE;
 }
 
-/* HalFaultRoutine. Threads that serve all programs alike do not fail. */
+/* HalFaultRoutine. Threads of the library do not fail. */
 static BOOLEAN KiInjectFault(VOID)
 {
     VF_FAULT Fault = {.Injected = FALSE};

@@ -1,13 +1,13 @@
 /*
- * fork.c: a process with many threads forks, and the child is usable.
+ * fork.c: makes the child of a multithreaded process usable after a fork.
  *
- * Only the forking thread lives on in the child, so no other thread may hold a lock of the kernel at that moment. Locks
+ * Only the forking thread exists in the child, so no other thread may hold a lock of the kernel at that moment. Locks
  * are held in dispatcher sections only (KiEnterDispatcher), and so:
  *
  * 1. The forker sets KiForkPending, then passes a barrier on all threads, then reads every DispatcherDepth until it has
  *    seen each of them 0 once. A thread that enters stores its depth before it reads KiForkPending. So either the
  *    forker sees the depth, or the thread sees the fork.
- * 2. A thread that sees the fork when it enters its outermost section takes its depth back and waits. A thread that is
+ * 2. A thread that sees the fork when it enters its outermost section resets its depth and waits. A thread that is
  *    inside continues, nested sections too: others may wait for what it holds.
  * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
  * 4. One fork at a time: the thread that sets KiForkPending from 0.
@@ -15,8 +15,8 @@
  *    child. So no thread uses the heap in a section, and both handlers leave it alone: hal defers frees, and APCs and
  *    threads that are requested wait for the late handlers (ownthread.h).
  *
- * In the child the threads that stayed behind have ended as far as anyone can tell: they wait for nothing, their mutants
- * are abandoned, their objects are signaled.
+ * In the child the threads that stayed behind count as ended: they wait for nothing, their mutants are abandoned, their
+ * objects are signaled.
  */
 #include "lockorder.h"
 #include "fork.h"
@@ -57,11 +57,12 @@ VOID KiSetForkHooks(const KI_FORK_HOOKS *Hooks)
     __atomic_store_n(&KiForkHooks, Hooks, __ATOMIC_RELEASE);
 }
 
-/* Only for forks: others stop the threads in the same way. */
+/* Only for forks: other callers stop the threads in the same way. */
 VOID KiForkPrepareWithHooks(VOID)
 {
     KiForkPrepare();
-    /* acquire, both: pair with the release in KiSetForkHooks. A fork that did not see them does not see what they are for */
+    /* acquire, both: pair with the release in KiSetForkHooks. A fork that does not see the hooks does not see the state
+       that they handle either */
     const KI_FORK_HOOKS *Hooks = __atomic_load_n(&KiForkHooks, __ATOMIC_ACQUIRE);
     if (Hooks != NULL) {
         Hooks->Prepare();
@@ -94,7 +95,8 @@ VOID KiForkPrepare(VOID)
     ULONG SlotsUsed = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE);
     for (ULONG Slot = 0; Slot < SlotsUsed; Slot++) {
         PKTHREAD Thread = KiThreadFromNumber(Slot);
-        /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so all it did is complete */
+        /* seq_cst: after KiForkPending was set; also acquires what KiExitDispatcher releases, so everything that the
+           thread did in the section is visible */
         for (ULONG Round = 0; Thread != Forker && __atomic_load_n(&Thread->DispatcherDepth, __ATOMIC_SEQ_CST) != 0;
              Round++) {
             KiBackOff(Round);
@@ -109,8 +111,9 @@ static VOID KiEndFork(VOID)
     HalDispatch.Wake(&KiForkPending, MAXLONG);
 }
 
-/* Requirement 5: an APC might use the heap or suspend the thread, and a requested thread would be created. Without a late
-   handler the thread interrupts itself: the interrupt waits until the thread has left the C library's fork. */
+/* Requirement 5: an APC might use the heap or suspend the thread, and a requested thread would be created. Without a
+   late handler the thread interrupts itself: the interrupt is deferred until the thread has left the C library's
+   fork. */
 VOID KiForkParent(BOOLEAN LateFollows)
 {
     PKTHREAD Forker = HalCurrentThread;
@@ -242,7 +245,8 @@ static BOOLEAN KiIsInUse(PKTHREAD Thread, KI_SLOT_USE Use)
     return __atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) == (ULONG)Use;
 }
 
-/* Afterwards no object has a waiter that is gone. A thread that had ended before the fork is left to its references. */
+/* Afterwards no object has a waiter that stayed behind. A thread that ended before the fork is freed with its
+   references. */
 static VOID KiOrphanThreads(PKTHREAD Survivor)
 {
     for (ULONG Slot = 0; Slot < __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE); Slot++) {

@@ -7,9 +7,10 @@
  *
  * 1. A word that points to a block has a tag in its 16 highest bits, which no address on a stack needs: the fork depth
  *    of the process that queued the block. A word with a tag other than KiForkTag was inherited.
- * 2. A thread registers what it is queued on in its KTHREAD. The child looks at the registrations of the threads that
- *    stayed behind, before another thread reuses their stacks, and records for each queue what is left of the lock without it.
- * 3. An operation that finds an inherited word replaces it by what was recorded (KiDropInheritedQueue).
+ * 2. A thread registers what it is queued on in its KTHREAD. The child reads the registrations of the threads that
+ *    stayed behind, before another thread reuses their stacks, and records for each queue the value of the lock without
+ *    that queue.
+ * 3. An operation that finds an inherited word replaces it with the recorded value (KiDropInheritedQueue).
  * 4. An inherited word without a record was not queued before the fork. Another process uses the lock: a bugcheck.
  * 5. Chains change inside dispatcher sections only, and no thread is in one when the process forks. So the child has
  *    complete chains.
@@ -30,7 +31,8 @@ typedef struct _KI_QUEUED {
     struct _KI_QUEUED *Outer; /* of a wait in which an APC waits */
     volatile ULONG_PTR *Word;
     PVOID Block;
-    VOID (*Inherit)(struct _KI_QUEUED *Queued); /* in the child. A waiter that was woken may be here: Word may be gone */
+    VOID (*Inherit)(struct _KI_QUEUED *Queued); /* in the child. Also called for a waiter that was already woken: Word
+                                                   may be invalid */
 } KI_QUEUED, *PKI_QUEUED;
 
 /* In the same dispatcher section as the compare-exchange that queues the block. */

@@ -10,7 +10,7 @@ KI_FIND_FREED *KiFindFreed[KiFreedLists];
 
 #define KI_NEAR_STACK (16 * 1024 * 1024) /* around the end of a thread: more than most stacks */
 
-/* A bugcheck to be. Code 0: none. */
+/* The bugcheck to raise. Code 0: none. */
 typedef struct _KI_IN_USE {
     ULONG Code;
     ULONG_PTR Parameter[4];
@@ -31,9 +31,9 @@ static PKAPC KiFindQueuedApc(PKTHREAD Thread, PVOID Base, PVOID End)
     return Found;
 }
 
-/* A wait that uses the thread's own blocks: an array of the caller may be gone. The thread cannot begin another wait for
-   an object in this memory, so what the blocks say of a wait that lasts is true. They are read while the thread may write
-   them for another wait: the register, read again, says whether that was so. */
+/* Checks only waits that use the thread's own blocks: a caller's array may no longer exist. The thread cannot begin
+   another wait for an object in this memory, so the blocks of a wait that continues are accurate. The thread may write
+   them for another wait while they are read; rereading the register detects that. */
 static __attribute__((no_sanitize_thread)) PVOID KiFindWaitedObject(PKTHREAD Thread, PVOID Base, PVOID End)
 {
     /* acquire: pairs with the commit of the wait, before which the thread has written the rest */
@@ -52,7 +52,7 @@ static __attribute__((no_sanitize_thread)) PVOID KiFindWaitedObject(PKTHREAD Thr
     return NULL;
 }
 
-/* A slot that is freed meanwhile stays as it is, unless another thread takes it: the lock keeps that out. */
+/* A slot that is freed meanwhile stays unchanged until another thread takes it, which the lock prevents. */
 static PKAPC KiFindQueuedApcInSlot(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
 {
     PKAPC Apc = NULL;
@@ -144,8 +144,8 @@ VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size)
     KiVerifyFreed(Base, Size, TRUE);
 }
 
-/* The host frees the stack of every thread but the first. It allocates memory to tell the limits, so it is only asked if
-   something nearby is in use. Locks in the stack are not looked for: those of frames that were left are free, or were
+/* The host frees the stack of every thread but the first. Querying the limits allocates memory, so it is done only if
+   something nearby is in use. Locks in the stack are not searched for: those of frames that returned are free, or were
    reported with the thread. */
 VOID KiVerifyStackAtExit(PKTHREAD Thread)
 {

@@ -1,14 +1,15 @@
 /*
- * freedmemory.h: the verifier's search for what is still in use in memory that goes away: a block of pool, an object, the
- * stack of a thread. It walks the lists of the system, so nothing else pays for it. A walk ends at what it has found: the
- * links in a stack frame that was left may be overwritten by then.
+ * freedmemory.h: the verifier's search for objects still in use in memory that is freed: a block of pool, an object,
+ * the stack of a thread. It walks the system's lists, so nothing else pays for it. A walk ends at the first object
+ * found: the links in a dead stack frame may be overwritten.
  *
  *     a timer that is set                     TIMER_OR_DPC_INVALID 0
  *     a DPC that is queued, or of such a timer TIMER_OR_DPC_INVALID 1
  *     a work item that is queued              WORKER_INVALID 0
  *     a resource that was not deleted         DRIVER_VERIFIER_DETECTED_VIOLATION 0xD2
  *     a lock that is held                     DRIVER_VERIFIER_DETECTED_VIOLATION 0x100B
- *     an APC that is queued, or an object with a waiter: kinds of Interlock's own, since Windows does not look for them
+ *     an APC that is queued, or an object with a waiter: kinds of Interlock's own, since Windows does not check for
+ *     them
  */
 #ifndef INTERLOCK_FREEDMEMORY_H
 #define INTERLOCK_FREEDMEMORY_H
@@ -21,13 +22,14 @@
 #define KI_FREED_QUEUED_APC 0x494C0001
 #define KI_FREED_WAITED_OBJECT 0x494C0002
 
-/* Before the memory is freed, while KiVerifierEnabled. What they find is a bugcheck. IRQL <= DISPATCH_LEVEL. */
+/* Before the memory is freed, while KiVerifierEnabled. Anything that they find is a bugcheck. IRQL <=
+   DISPATCH_LEVEL. */
 VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
-VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* locks that were there went with memory that the program freed itself */
+VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* forgets locks in memory that the program freed itself */
 VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
 
-/* The lists of layers above; each is set when the library is loaded, by the file that has the list. Returns what is in
+/* The lists of higher layers; the file that owns a list sets its entry when the library is loaded. Returns what is in
    [Base, End), or NULL. */
 typedef enum _KI_FREED_LIST { KiFreedResources, KiFreedWorkItems, KiFreedLists } KI_FREED_LIST;
 typedef PVOID KI_FIND_FREED(PVOID Base, PVOID End);

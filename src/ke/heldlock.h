@@ -1,10 +1,10 @@
 /*
  * heldlock.h: the verifier's notes of the spinlocks whose words do not name their owner: queued and reader/writer
- * spinlocks. A processor that acquires one that it holds would wait for itself; one that releases a lock that it does not
- * hold would release another owner's.
+ * spinlocks. A processor that acquires a lock it holds would wait for itself; one that releases a lock it does not hold
+ * would release another owner's.
  *
- * Each processor has its notes. An interrupt on it acquires and releases locks of its own in between, so the notes are
- * changed at HIGH_LEVEL. Locks beyond KI_HELD_LOCKS are only counted: while there are any, a release without a note is
+ * Each processor has its own notes. An interrupt on the processor acquires and releases locks of its own, so the notes
+ * change at HIGH_LEVEL. Locks beyond KI_HELD_LOCKS are only counted: while there are any, a release without a note is
  * not reported.
  */
 #ifndef INTERLOCK_HELDLOCK_H

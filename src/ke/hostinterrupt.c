@@ -1,34 +1,34 @@
 /*
- * hostinterrupt.c: the host interrupts a thread that has to do something at once.
+ * hostinterrupt.c: interrupts a running thread through the host.
  *
- * To stop a thread, for a while or for good, a requester sets bits in its wait status register and then interrupts it.
- * An interrupt is a signal with a handler, and each one is delivered: suspending and resuming a thread without a pause
- * could keep it in the handler forever. So at most one is on its way:
+ * To stop a thread, temporarily or permanently, a requester sets bits in its wait status register and then interrupts
+ * it. An interrupt is a signal with a handler, and each one is delivered: suspending and resuming a thread without a
+ * pause could keep it in the handler forever. So at most one is in flight:
  *
  *     InterruptState   None        none was sent, or it has been served
- *                      Wanted      one is on its way, or the thread is looking and has to look again
- *                      Looking     the thread is looking
+ *                      Wanted      one is in flight, or the thread is checking and has to check again
+ *                      Looking     the thread is checking
  *
  * 1. The requester that changes None to Wanted sends. If that fails the state becomes None again, and the thread finds
- *    out when it next calls in.
- * 2. The thread sets Looking, looks, and changes Looking to None. If that fails it looks again.
- * 3. Inside the C library the thread may hold the heap's lock, so it does not stop there if that can be helped
- *    (hal/insidelibc.c). An interrupt that finds a request there is put off: the state stays, and another interrupt comes
- *    later. An interrupt that finds none must not stop the thread either: a request may come a moment later. It ends as
- *    in 2, and the thread looks again if one came. Interrupts come later from a timer of the host, or, where the host
+ *    the request when it next calls in.
+ * 2. The thread sets Looking, checks its register, and changes Looking to None. If that fails it checks again.
+ * 3. Inside the C library the thread may hold the heap's lock, so it avoids stopping there (hal/insidelibc.c). An
+ *    interrupt that finds a request there is deferred: the state stays, and another interrupt follows. An interrupt
+ *    that finds none must not stop the thread either: a request may arrive a moment later. It ends as in 2, and the
+ *    thread checks again if a request arrived. Deferred interrupts come from a timer of the host, or, where the host
  *    refuses timers, from a thread of the library, the repeater, which requesters start beforehand.
- * 4. An interrupt may be kept from the thread: for as long as the thread blocks the host's signal, or for good if
- *    something else takes the signal. So a requester that promises something about the thread asks whether it arrives
- *    (KiInterruptArrives), and sends again if it does not. A redundant interrupt finds nothing to do.
- * 5. InterruptsServed is incremented when the thread starts to look. A requester reads it after it has set Wanted. If
- *    the number has changed later, the thread has looked after the request: either it had not started when the state
- *    changed, or it finds Wanted when it is done, and looks again.
- * 6. A pending signal that is not blocked is taken by its handler before the thread runs on. But a thread in sigwait
- *    takes it without the handler, and the host does not show that it blocks the signal otherwise. Such a thread sleeps
- *    when the signal is sent, unless something else has just woken it. So for a thread that slept only InterruptsServed
- *    counts, or, in the end, that it has not run yet.
- * Processors interrupt their owners without this (irql.c): they hold no reference, and the owner may have changed by
- * then. They repeat their requests until an owner has served them.
+ * 4. An interrupt may not reach the thread: while the thread blocks the host's signal, or ever, if something else takes
+ *    the signal. So a requester that depends on the result asks whether the interrupt arrives (KiInterruptArrives), and
+ *    sends again if it does not. A redundant interrupt finds nothing to do.
+ * 5. InterruptsServed is incremented when the thread starts to check. A requester reads it after it has set Wanted. If
+ *    the number changes later, the thread has checked after the request: either it had not started when the state
+ *    changed, or it finds Wanted at the end and checks again.
+ * 6. The handler takes a pending, unblocked signal before the thread runs any further. But a thread in sigwait takes it
+ * without the handler, and the host does not show that the thread otherwise blocks the signal. Such a thread sleeps
+ * when the signal is sent, unless something else has just woken it. So for a sleeping thread only InterruptsServed
+ * counts, or, as a last resort, that it has not run yet. Processors interrupt their owners without this (irql.c): they
+ * hold no reference, and the owner may have changed meanwhile. They repeat their requests until an owner has served
+ * them.
  */
 #include "ownthread.h"
 #include "park.h"
@@ -74,7 +74,7 @@ static NTSTATUS KiWantInterrupt(PKTHREAD Thread, ULONG ThreadId, PULONG Served)
 
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent)
 {
-    /* acquire: pairs with the release of the id in KiStartThread; a thread that has not started looks by itself */
+    /* acquire: pairs with the release of the id in KiStartThread; a thread that has not started checks by itself */
     ULONG ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
     ULONG Unused;
     if (ThreadId == 0 || Thread == HalCurrentThread) {
@@ -110,7 +110,7 @@ static inline BOOLEAN KiIsInterruptServed(PVOID Awaited)
     return KiReadServed(((PKI_AWAITED_SERVICE)Awaited)->Thread) != ((PKI_AWAITED_SERVICE)Awaited)->Served;
 }
 
-/* A thread that runs on another processor takes the interrupt in less time than it takes to ask the host. */
+/* A thread that runs on another processor takes the interrupt faster than the host answers a query. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally)
 {
     KI_AWAITED_SERVICE Awaited = {Thread, Sent->Served};
@@ -151,8 +151,8 @@ static BOOLEAN KiRequestRepeat(PKTHREAD Thread)
     return TRUE;
 }
 
-/* FALSE: no thread wanted one. An interrupt that cannot be sent now is sent in the next round. The thread may have ended
-   or its slot may be recycled: then a thread is interrupted that finds nothing to do. */
+/* FALSE: no thread wanted one. An interrupt that cannot be sent now is sent in the next round. The thread may have
+   ended or its slot may be recycled: then the interrupted thread finds nothing to do. */
 static BOOLEAN KiRepeatInterrupts(VOID)
 {
     BOOLEAN Found = FALSE;
@@ -254,7 +254,7 @@ VOID KiHostInterrupt(BOOLEAN InsideLibc)
     Thread->ExceptionList = ExceptionList;
 }
 
-/* The interrupt, and the timer of one that was put off, stayed in the parent. */
+/* The interrupt, and the timer of a deferred one, stayed in the parent. */
 VOID KiInterruptForkChild(PKTHREAD Survivor)
 {
     __atomic_store_n(&Survivor->InterruptState, KiInterruptNone, __ATOMIC_RELAXED);

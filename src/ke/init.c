@@ -138,7 +138,7 @@ static VOID KiAwaitInitialization(ULONG ThreadId)
             return;
         } else {
             HalPrint("interlock: called by a function that its own initialisation calls. Of the C library's functions, "
-                     "only malloc and its kin may be replaced by ones that use Interlock\n");
+                     "only malloc and related functions may be replaced by versions that use Interlock\n");
             HalAbort();
         }
     }

@@ -185,7 +185,7 @@ static ULONG KiHighestBit(PKPRCB Prcb)
 {
     ULONG Highest = KI_NO_VECTOR;
     for (ULONG Word = 0; Word < KI_MAXIMUM_VECTOR / 64; Word++) {
-        /* relaxed: the flag in the Owner word, which was read with acquire, tells of the bits */
+        /* relaxed: the flag in the Owner word, which was read with acquire, announces the bits */
         for (ULONG64 Bits = __atomic_load_n(&Prcb->InterruptRequest[Word], __ATOMIC_RELAXED); Bits != 0;
              Bits &= Bits - 1) {
             ULONG Vector = Word * 64 + (ULONG)__builtin_ctzll(Bits);
@@ -200,7 +200,7 @@ static ULONG KiHighestBit(PKPRCB Prcb)
 typedef struct _KI_PENDING {
     ULONG Vector;                  /* KI_NO_VECTOR: nothing that may run now */
     PKI_INTERRUPT_REQUEST Request; /* NULL: no thread waits for it */
-    BOOLEAN Left;                  /* something that may not run yet */
+    BOOLEAN Left;                  /* something is pending that may not run yet */
 } KI_PENDING, *PKI_PENDING;
 
 /* At HIGH_LEVEL. Takes out what runs next on a processor whose level is Irql. */
@@ -246,8 +246,8 @@ BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb)
         }
         Claimed = KiDispatchVector(Thread, Prcb, Pending.Vector);
         if (Pending.Request != NULL) {
-            /* release: pairs with the acquire in KiAwaitRequest. The request is on that thread's stack, and may be gone
-               after the store. */
+            /* release: pairs with the acquire in KiAwaitRequest. The request is on that thread's stack, and may be
+               invalid after the store. */
             __atomic_store_n(&Pending.Request->State, Claimed ? KiRequestClaimed : KiRequestUnclaimed, __ATOMIC_RELEASE);
             HalDispatch.Wake(&Pending.Request->State, 1);
         }

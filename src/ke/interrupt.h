@@ -6,8 +6,8 @@
  *
  * 1. A thread that fires from below the vector's level waits until the chain has run. The request is on its stack, in
  *    the processor's InterruptQueue; each request runs the chain once.
- * 2. At the vector's level or above a thread cannot wait. The request is a bit in the processor's InterruptRequest, and
- *    as in a real interrupt controller an interrupt that is pending is not pending twice.
+ * 2. At the vector's level or above a thread cannot wait. The request is a bit in the processor's InterruptRequest,
+ *    and, as in a real interrupt controller, an interrupt is pending at most once.
  */
 #ifndef INTERLOCK_INTERRUPT_H
 #define INTERLOCK_INTERRUPT_H
@@ -34,7 +34,7 @@ typedef struct _KINTERRUPT {
 NTSTATUS KiConnectInterrupt(PKINTERRUPT Interrupt);
 VOID KiDisconnectInterrupt(PKINTERRUPT Interrupt); /* afterwards its service routine does not run */
 
-/* On the owner of Prcb: runs what is above the thread's level. TRUE: something below it is left. */
+/* On the owner of Prcb: runs what is above the thread's level. TRUE: lower requests remain. */
 BOOLEAN KiServiceDevices(PKTHREAD Thread, PKPRCB Prcb);
 
 VOID KiInitializeInterrupts(VOID);

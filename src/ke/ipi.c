@@ -17,9 +17,9 @@
  * 2. From writing SignalDone until TargetsActive reaches 0 the source holds the lock, so packets never overlap, and
  *    TargetsActive is the last thing that a target touches.
  * 3. A thread that waits for the lock does so below IPI_LEVEL and polls for interrupts, so it is a target meanwhile.
- * 4. A processor without an owner, for which the host gives no thread, is taken by the source. The source is then the
- *    target too: it runs the function for it after its own, and gives it back when it lowers its level below
- *    DISPATCH_LEVEL.
+ * 4. The source takes a processor without an owner for which the host refuses a thread. The source is then the target
+ *    too: it runs the function for that processor after its own, and releases the processor when it lowers its level
+ *    below DISPATCH_LEVEL.
  * 5. The lock is not held in a dispatcher section: a fork need not wait for it, the child frees it.
  */
 #include "dpc.h"

@@ -7,7 +7,7 @@
  * 2. Thread->Irql is at least DISPATCH_LEVEL from before that compare-exchange until after the one that releases, so a
  *    thread that owns a processor takes no APC and is not suspended;
  * 3. a thread at HIGH_LEVEL is not interrupted, so what interrupt service touches is changed at HIGH_LEVEL only;
- * 4. after it lowers its level, the thread checks for what that level held back.
+ * 4. after it lowers its level, the thread checks for what that level deferred.
  */
 #ifndef INTERLOCK_IRQL_H
 #define INTERLOCK_IRQL_H
@@ -40,7 +40,7 @@ FORCEINLINE VOID KiSetIrql(PKTHREAD Thread, KIRQL NewIrql)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Services the interrupts that are pending on the thread's processor and that its level lets through. */
+/* Services the interrupts that are pending on the thread's processor and permitted at its level. */
 FORCEINLINE VOID KiPollInterrupts(PKTHREAD Thread)
 {
     PKPRCB Prcb = Thread->Prcb;
@@ -64,8 +64,8 @@ ULONG KiPreferredProcessor(PKTHREAD Thread);
 
 /*
  * The first guess is the processor that the thread owned last. The host may have migrated the thread since, but asking it
- * each time would cost more than one transfer of a cache line. Threads that meet on a processor part again: the one that
- * finds it busy asks the host and goes elsewhere.
+ * each time would cost more than one transfer of a cache line. Threads that collide on a processor separate again: the
+ * one that finds it busy asks the host and takes another.
  */
 FORCEINLINE BOOLEAN KiTryLastProcessor(PKTHREAD Thread)
 {
@@ -100,7 +100,7 @@ FORCEINLINE VOID KiLowerSoftwareIrql(PKTHREAD Thread, KIRQL NewIrql)
     }
 }
 
-/* As KfRaiseIrql and KfLowerIrql, for callers that have the current thread at hand. */
+/* As KfRaiseIrql and KfLowerIrql, for callers that already have the current thread. */
 FORCEINLINE KIRQL KiRaiseIrql(PKTHREAD Thread, KIRQL NewIrql)
 {
     KIRQL OldIrql = Thread->Irql;

@@ -1,6 +1,6 @@
 /*
- * ki.h: the kernel's private structures and functions. KTHREAD, KPROCESS and KPRCB are ours to lay out; their fields
- * carry NT's names.
+ * ki.h: the kernel's private structures and functions. The layout of KTHREAD, KPROCESS and KPRCB is our own; their
+ * fields carry NT's names.
  */
 #ifndef INTERLOCK_KI_H
 #define INTERLOCK_KI_H
@@ -91,7 +91,8 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_THREAD_WANTED 0x01000000u
 #define KI_WAIT_OUTSIDE 0x02000000u
 
-/* Bits of WaitNext. The second keeps all waits off the fast paths, which would not tell the verifier their timeout. */
+/* Bits of WaitNext. The second keeps all waits off the fast paths, which do not report their timeout to the
+   verifier. */
 #define KI_WAIT_NEXT_SIGNALED 1u /* the last signal had Wait TRUE; the next call is the wait */
 #define KI_WAIT_NEXT_VERIFIED 2u
 
@@ -101,7 +102,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 typedef struct _KTHREAD {
     DISPATCHER_HEADER Header;
 
-    /* The wait. Other threads write it, so it is on another cache line than what the thread itself keeps writing. */
+    /* The wait. Other threads write it, so it is on a separate cache line from what the thread itself writes often. */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG WakeWord;         /* the thread sleeps on it: wait.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
@@ -133,7 +134,8 @@ typedef struct _KTHREAD {
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
     BOOLEAN SystemAffinityActive;
-    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed: PsIsSystemThread looks at any thread */
+    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed:
+                                        PsIsSystemThread reads any thread */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR ServiceRoutines;           /* > 0: runs interrupt service routines */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
@@ -158,7 +160,7 @@ typedef struct _KTHREAD {
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
     volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
-    PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
+    PVOID volatile InterruptFrame;   /* the registers at its suspension; NULL: not suspended, or by itself */
     PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
@@ -180,15 +182,15 @@ typedef struct _KTHREAD {
     LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
     struct _KI_QUEUED *Queued;       /* the lock queues that it is in: see fork.h */
     struct _KI_ORDER_HELD *OrderHeld; /* the verifier: the locks that it holds, and */
-    BOOLEAN OrderWaits;              /* may its current wait last for ever? See lockorder.h */
+    BOOLEAN OrderWaits;              /* may its current wait last forever? See lockorder.h */
     ULONG OrderWait;                 /* the number of that wait: what one wait acquires has no order */
     PVOID LockWaitedFor;             /* for debuggers: the lock that it sleeps for, and */
     PVOID LockOwned;                 /* the last pushlock that it acquired exclusively after a wait */
     volatile VOID *TurnLock;         /* the lock at which it has overtaken waiters, and */
     ULONG TurnPasses;                /* how often: fairness.h */
     BOOLEAN TurnOver;                /* it must queue behind them */
-    UCHAR NearLooks;                 /* fast looks at a word that another processor had just changed, and */
-    UCHAR UntimedLooks;              /* looks until the next one is timed: park.h */
+    UCHAR NearLooks;                 /* fast reads of a word that another processor had just changed, and */
+    UCHAR UntimedLooks;              /* reads until the next timed one: park.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
@@ -198,7 +200,7 @@ typedef struct _KTHREAD {
     UCHAR SpinFailures;              /* long spins in a row that failed, and */
     UCHAR SpinSkipped;               /* chances for one so far: park.h */
     BOOLEAN WokeSleeper;             /* since its last wait */
-    UCHAR QueueGap;                  /* pauses before its first look into an empty queue: queue.c */
+    UCHAR QueueGap;                  /* pauses before its first check of an empty queue: queue.c */
     volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     volatile ULONG *OutsideWake;     /* of a wait for an object of the world: the word that it sleeps on, and */
     volatile ULONG64 OutsideNumber;  /* the number of the wait: outside.h */
@@ -209,7 +211,7 @@ typedef struct _KTHREAD {
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
     EXCEPTION_POINTERS ExceptionPointers; /* what a filter gets of it */
     NTSTATUS ExceptionCode;          /* the status that was caught last, */
-    BOOLEAN ExceptionCaught;         /* and that its __except or __finally has not asked for yet */
+    BOOLEAN ExceptionCaught;         /* and that its __except or __finally has not read yet */
     NTSTATUS ExitStatus;
 
     /* Identity and lifetime. */
@@ -238,19 +240,19 @@ typedef struct _KPROCESS {
     volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
 
-/* relaxed: a thread that starts checks for changes, and others are told (process.c) */
+/* relaxed: a starting thread checks for changes, and running threads are updated (process.c) */
 FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
 {
     return __atomic_load_n(&Process->BasePriority, __ATOMIC_RELAXED);
 }
 
 /*
- * Every KTHREAD lives in a slot of a table that is never given back: a stale PKTHREAD always points to some KTHREAD, so
- * a reader may look at an owner that has just ended. The first chunk of slots is in .bss, so adopting a thread allocates
+ * Every KTHREAD lives in a slot of a table that is never freed: a stale PKTHREAD always points to some KTHREAD, so a
+ * reader may read an owner that has just ended. The first chunk of slots is in .bss, so adopting a thread allocates
  * nothing while no more than KI_THREAD_CHUNK threads are alive; further chunks are added whole.
  *
- * Each layer above has a room of its own in the slot. The layer declares what is in it, in a header of its own, and
- * reaches it by an inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
+ * Each higher layer has a room in the slot. The layer declares its contents, in its own header, and reaches it by an
+ * inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
  *
  *     Prefix   ob      OBJECT_HEADER             ob/obp.h
  *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
@@ -318,7 +320,7 @@ extern KI_PROCESS_SLOT KiInitialProcessSlot;
 typedef struct _KI_THREAD_OBJECT_ROUTINES {
     VOID (*Initialize)(PKTHREAD Thread);  /* in a fresh slot: one reference, the thread's own */
     VOID (*Dereference)(PKTHREAD Thread); /* the thread has ended: drops its own reference */
-    VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* it is about to end: runs exit routines */
+    VOID (*Exit)(PKTHREAD Thread, BOOLEAN WasTerminated); /* about to end: runs exit routines */
     VOID (*Ended)(ULONG EndOrdinal, NTSTATUS ExitStatus); /* a thread has ended; it may have been the last one */
     VOID (*Orphan)(PKTHREAD Thread);      /* in a forked child: it stayed in the parent */
 } KI_THREAD_OBJECT_ROUTINES;
@@ -346,11 +348,12 @@ extern KI_LOCK KiSlotInitializationLock;         /* no slot gets a new thread me
 /* terminate.c */
 /* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
 NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
-VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may */
+VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may end here */
 BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
 VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
 VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards no call of the host is about the thread */
-/* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it is gone, or never was. */
+/* In a dispatcher section. TRUE: the host's thread stays until KiReleaseHostThread. FALSE: it has ended, or never
+   existed. */
 BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
 VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
@@ -384,7 +387,8 @@ BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
 KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* to which its boosts will decay; takes no lock */
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section */
 VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* only by the thread that wakes it, before it does */
-/* Thread is about to block for what Owner has. NULL: no owner. Harmless if the owner has just released it. */
+/* Thread is about to block on something that Owner holds. NULL: no owner. Harmless if the owner has just released
+   it. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);
 VOID KiPassOnLentPriority(PKTHREAD Thread, PKTHREAD NewOwner); /* NULL: no new owner */
 
@@ -401,27 +405,28 @@ VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has 
 
 /* suspend.c */
 VOID KiInitializeSuspension(PKTHREAD Thread);
-VOID KiShowRegisters(PKTHREAD Thread);           /* on the interrupted thread, to one that has asked for them */
+VOID KiShowRegisters(PKTHREAD Thread);           /* on the interrupted thread, for a thread that has requested them */
 VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
-/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers are nowhere. */
+/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
 NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */
-VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or in a forked child for one that is gone */
+VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or in a forked child for one that stayed
+                                                    behind */
 VOID KiLeaveQueue(PKTHREAD Thread);
 
 /* hostinterrupt.c */
-/* The thread, which the caller keeps alive, looks at its wait register soon. STATUS_ACCESS_DENIED,
+/* The thread, which the caller keeps alive, will check its wait register soon. STATUS_ACCESS_DENIED,
    STATUS_INSUFFICIENT_RESOURCES: not before it next calls in. Sent: for KiInterruptArrives, or NULL. */
 typedef struct _KI_INTERRUPT_SENT {
     ULONG Served;
     BOOLEAN Slept;
 } KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
 NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
-VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread looks outside of the C library, if it is inside now */
+VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread checks outside the C library, if it is inside now */
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
 /* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
@@ -459,8 +464,8 @@ DECLSPEC_NORETURN VOID KiBugCheckBecause(PCSTR Reason, ULONG BugCheckCode, ULONG
 DECLSPEC_NORETURN VOID KiRaiseStatus(NTSTATUS Status);
 VOID KiRaiseException(PEXCEPTION_RECORD Record); /* returns if it is continued */
 
-/* Asked about an exception besides the frames; set when the first handler is registered. Each returns an EXCEPTION_…
-   disposition. NULL: none. */
+/* Called for an exception in addition to the frames; set when the first handler is registered. Each returns an
+   EXCEPTION_… disposition. NULL: none. */
 typedef LONG KI_EXCEPTION_ROUTINE(PEXCEPTION_POINTERS Exception);
 extern KI_EXCEPTION_ROUTINE *volatile KiFirstChanceRoutine; /* before the frames */
 extern KI_EXCEPTION_ROUTINE *volatile KiLastChanceRoutine;  /* after them */
@@ -527,10 +532,10 @@ extern BOOLEAN KiDispatcherFence __attribute__((visibility("hidden")));
 VOID KiEnterDispatcherSlow(PKTHREAD Thread);
 
 /*
- * A store that comes before the loads that follow it. The other side makes a barrier on all threads between its own store
- * and its load of *Word (HalBarrierAllThreads), so a compiler barrier is enough here. Where the host has no such barrier,
- * the store is repeated as a read-modify-write. (Not a bare fence: thread sanitizers do not know those.)
- * release: pairs with an acquire of Value; all that was done before is complete.
+ * A store that is ordered before the loads that follow it. The other side executes a barrier on all threads between its
+ * own store and its load of *Word (HalBarrierAllThreads), so a compiler barrier is enough here. Where the host has no
+ * such barrier, the store is repeated as a read-modify-write. (Not a bare fence: thread sanitizers do not understand
+ * those.) release: pairs with an acquire of Value; everything done before is visible.
  */
 FORCEINLINE VOID KiStoreBeforeLook(volatile ULONG *Word, ULONG Value)
 {
@@ -614,7 +619,7 @@ FORCEINLINE ULONG KiHostProcessor(ULONG Processors)
 }
 
 /* Global settings, read once from the environment when the library is loaded. */
-/* INTERLOCK_VERIFIER, always on in debug builds; hidden saves the fast paths that read it an indirection */
+/* INTERLOCK_VERIFIER, always on in debug builds; hidden: saves an indirection in the fast paths that read it */
 extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else the host's */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
@@ -622,8 +627,8 @@ VOID KiInitializeSystem(VOID);
 extern BOOLEAN KiSystemIsUsable;    /* by the initializing thread */
 
 /*
- * What a file sets up before the first call. Routines of lower layers run first, those of one layer in any order. They
- * allocate nothing and wait for nothing (init.c). The entry belongs to the file: a program that is linked with the
+ * A file's initialization before the first call. Routines of lower layers run first, those of one layer in any order.
+ * They allocate nothing and wait for nothing (init.c). The entry belongs to the file: a program that is linked with the
  * static library runs those of the files that it links.
  */
 typedef enum _KI_INITIALIZE_LAYER {

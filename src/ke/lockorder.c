@@ -12,15 +12,15 @@
 #define KI_ORDER_LOCK_BUCKETS 4096
 #define KI_ORDER_CLASS_BUCKETS 1024
 #define KI_ORDER_ARENA_SIZE (256 * 1024)
-#define KI_ORDER_STACK_RANGE (256 * 1024) /* above the current frame: taken to be this thread's stack */
+#define KI_ORDER_STACK_RANGE (256 * 1024) /* above the current frame: assumed to be this thread's stack */
 
 /* The first parameter of DRIVER_VERIFIER_DETECTED_VIOLATION. */
 #define KI_ACQUIRED_AGAIN 0x1000
 #define KI_ORDER_VIOLATED 0x1001
 #define KI_ENDED_WITH_LOCK 0x100A
 
-/* Strengths of an edge: how the first lock was held, E or S, and how the second was acquired: passing other sharers'
-   writers, R, or not, N. */
+/* Strengths of an edge: how the first lock was held, E or S, and how the second was acquired: overtaking writers that
+   wait for other sharers, R, or not, N. */
 #define KI_EDGE_EN 1u
 #define KI_EDGE_ER 2u
 #define KI_EDGE_SN 4u
@@ -58,7 +58,7 @@ typedef struct _KI_ORDER_VISIT {
 
 /* A class at one of its levels; or one lock, for the order among locks of its class. */
 typedef struct _KI_ORDER_NODE {
-    struct _KI_ORDER_NODE *Next; /* in the bucket of classes, or of the locks of a class that have an own node */
+    struct _KI_ORDER_NODE *Next; /* in the bucket of classes, or of the locks of a class that have their own node */
     struct _KI_ORDER_NODE *Locks; /* of a class: those nodes */
     PKI_ORDER_EDGE Edges;
     KI_ORDER_VISIT Visit[2];
@@ -69,7 +69,7 @@ typedef struct _KI_ORDER_NODE {
     UCHAR HighestInterrupt;      /* and the highest at which an interrupting routine acquired one; 0: none */
     ULONG SiteCount;             /* 0: a class of one lock */
     ULONG64 Site[KI_ORDER_SITE];
-    PVOID Lock;                  /* its only one, or the one that it was made for */
+    PVOID Lock;                  /* its only one, or the one that it was created for */
     KI_ORDER_STACK LowestStack;
     KI_ORDER_STACK InterruptStack;
 } KI_ORDER_NODE, *PKI_ORDER_NODE;
@@ -133,13 +133,13 @@ VOID KiOrderReadSettings(VOID)
     KiOrderAction = KiReadSetting("INTERLOCK_LOCK_ORDER", KiOrderOff, KiOrderStops, KiOrderStops);
 }
 
-/* The section around everything below. Returns the level to leave it at. */
+/* The section around everything below. Returns the level at which to leave it. */
 static KIRQL KiEnterOrder(PKTHREAD Thread)
 {
     KIRQL Irql = Thread->Irql;
     KiEnterDispatcher(Thread);
     if (Irql >= DISPATCH_LEVEL) {
-        KiSetIrql(Thread, HIGH_LEVEL); /* a service routine would come back here */
+        KiSetIrql(Thread, HIGH_LEVEL); /* a service routine would enter here again */
     }
     KiAcquireLock(&KiOrderLock);
     return Irql;
@@ -174,7 +174,7 @@ static PVOID KiAllocateOrder(SIZE_T Size)
     return Memory;
 }
 
-/* From a list of free ones, zeroed, or new. All of these begin with Next. */
+/* From a free list, zeroed, or new. All of these structures begin with Next. */
 #define KI_TAKE_ORDER(Type, FreeList)                                                                                  \
     static Type *KiTake##FreeList(VOID)                                                                                \
     {                                                                                                                  \
@@ -329,7 +329,7 @@ static VOID KiRemoveOrderLock(PKI_ORDER_LOCK *Link)
     KiFreeOrderLocks = Lock;
 }
 
-/* Takes it off the list of each thread that holds it. */
+/* Removes it from the list of each thread that holds it. */
 static VOID KiDropOrderHolders(PKI_ORDER_LOCK Lock)
 {
     for (PKI_ORDER_HELD Held = KiAllOrderHeld; Held != NULL && Lock->Holders != 0; Held = Held->Next) {
@@ -345,7 +345,7 @@ static VOID KiDropOrderHolders(PKI_ORDER_LOCK Lock)
     Lock->Holders = 0;
 }
 
-/* Can this lock, which no call has initialized, be told from another one that will have its address? */
+/* Can this lock, which no call has initialized, be distinguished from a later one at the same address? */
 static BOOLEAN KiIsLastingLock(PVOID Lock, KI_ORDER_KIND Kind)
 {
     ULONG_PTR Frame = (ULONG_PTR)__builtin_frame_address(0);
@@ -355,7 +355,7 @@ static BOOLEAN KiIsLastingLock(PVOID Lock, KI_ORDER_KIND Kind)
     return (KiOrderKindFlags[Kind] & KI_ORDER_ANYWHERE) != 0 && (ULONG_PTR)Lock - Frame >= KI_ORDER_STACK_RANGE;
 }
 
-/* Enters the section. *Lock is NULL if it is not watched. Only the first look at a lock asks the host about it. */
+/* Enters the section. *Lock is NULL if it is not watched. Only the first use of a lock queries the host. */
 static KIRQL KiEnterOrderWith(PKTHREAD Thread, PVOID Address, KI_ORDER_KIND Kind, PKI_ORDER_LOCK *Lock)
 {
     KIRQL Irql = KiEnterOrder(Thread);
@@ -401,8 +401,8 @@ static VOID KiPutInOrderClass(PKTHREAD Thread, const KI_ORDER_KEY *Key)
     KiLeaveOrder(Thread, Irql);
 }
 
-/* The verifier was turned on while threads run. One that is about to change its WaitNext may lose the bit: then its waits
-   count as those with a timeout. */
+/* The verifier was turned on while threads run. A thread that is about to change its WaitNext may lose the bit: then
+   its waits count as waits with a timeout. */
 static VOID KiWatchWaits(VOID)
 {
     PKTHREAD Thread;
@@ -446,7 +446,7 @@ PVOID KiOrderForgetRange(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
     if (KiOrderAction == KiOrderOff) {
         return NULL;
     }
-    /* A block has few places for a lock, or there are more of them than locks. */
+    /* Probes each possible address in a small block, and each lock for a large one. */
     KIRQL Irql = KiEnterOrder(Thread);
     BOOLEAN Small = Size / sizeof(ULONG) < KI_ORDER_LOCK_BUCKETS;
     ULONG_PTR End = (ULONG_PTR)Base + Size;
@@ -520,7 +520,7 @@ VOID KdResetLockOrder(VOID)
     KiLeaveOrder(Thread, Irql);
 }
 
-/* What is printed. It is copied in the section and printed outside: the host's names of addresses need the loader. */
+/* The report. It is copied inside the section and printed outside, because symbol lookup needs the host's loader. */
 
 typedef struct _KI_ORDER_REPORT {
     PVOID Lock;              /* that is acquired, or NULL: no violation */
@@ -543,7 +543,8 @@ typedef struct _KI_ORDER_REPORT {
     KI_ORDER_STACK Now;
 } KI_ORDER_REPORT, *PKI_ORDER_REPORT;
 
-/* Frames of the library that lead to one of its functions. In a program that contains the library none can be told. */
+/* Frames of the library that lead to one of its functions. In a program that contains the library they cannot be
+   distinguished. */
 static ULONG KiCountOwnFrames(const KI_ORDER_STACK *Stack)
 {
     PVOID Own = HalFindModuleBase((PVOID)(ULONG_PTR)KiCaptureOrderStack);
@@ -613,7 +614,7 @@ static VOID KiPrintOrderReport(const KI_ORDER_REPORT *Report)
                  Report->Level, First, Report->HeldLevel);
     } else {
         HalPrint("*** Lock order: %s is acquired under %s, and the other way round%s\n", Second, First,
-                 Report->Length > 2 ? " by way of others" : "");
+                 Report->Length > 2 ? " through other locks" : "");
     }
     KiPrintInitialized(Second, &Report->Initialized[0]);
     KiPrintInitialized(First, &Report->Initialized[1]);
@@ -660,8 +661,8 @@ static VOID KiVisit(PKI_ORDER_NODE Node, ULONG Way, PKI_ORDER_EDGE Edge, ULONG F
     *LastWay = Way;
 }
 
-/* Is there a path from To to From that, with an edge of this strength from From to To, is a cycle by theory 4? Then the
-   way of its end, by which the edges are found; otherwise -1. */
+/* Is there a path from To to From that forms a cycle, by theory 4, with an edge of this strength from From to To?
+   Returns the way in which the search reached its end, from which the edges are found, or -1. */
 static LONG KiSearchOrder(PKI_ORDER_NODE From, PKI_ORDER_NODE To, ULONG Strength)
 {
     PKI_ORDER_NODE Last = NULL;
@@ -743,7 +744,7 @@ static BOOLEAN KiIsAbove(PKI_ORDER_NODE Held, PKI_ORDER_NODE Acquired)
     return Held->Name != NULL && Held->Name == Acquired->Name && Held->Level > Acquired->Level;
 }
 
-/* Adds what Held says about Lock, or fills the report. */
+/* Adds the order of Held and Lock, or fills the report. */
 static VOID KiAddOrder(PKTHREAD Thread, const KI_ORDER_ENTRY *Held, PKI_ORDER_LOCK Lock, KI_ORDER_MODE Mode,
                        PKI_ORDER_REPORT Report)
 {
@@ -1035,7 +1036,7 @@ VOID KiOrderForgetAllHeld(VOID)
     KiLeaveOrder(Thread, Irql);
 }
 
-/* Gives back the list of a thread. */
+/* Frees the list of a thread. */
 static VOID KiFreeHeld(PKI_ORDER_HELD Held)
 {
     PKI_ORDER_HELD *Link = &KiAllOrderHeld;
@@ -1051,7 +1052,7 @@ static VOID KiFreeHeld(PKI_ORDER_HELD Held)
     Held->Thread->OrderHeld = NULL;
 }
 
-/* Threads of the program may: Windows lets them, and the lock is lost. */
+/* Threads of the program may do so, as on Windows; the lock is lost. */
 VOID KiOrderEndThread(PKTHREAD Thread)
 {
     PVOID Kept = Thread->Foreign || Thread->UserThread ? NULL : KiOrderFindLeft(Thread, 0);

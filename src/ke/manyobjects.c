@@ -3,11 +3,11 @@
  *
  * The steps are those of every wait (waitsteps.h). A WaitAll needs nothing else: its status has no index, so its blocks
  * are those of any WaitAll. The blocks of a wait for any object are of the type KI_MANY_BLOCK: the thread that ends the
- * wait through one of them stores the index in the ranges KI_MANY_ of the status, which reach beyond STATUS_TIMEOUT and
- * its like. KiSplitManyStatus turns that into a status of Windows and the index.
+ * wait through one of them stores the index in the ranges KI_MANY_ of the status, which extend beyond STATUS_TIMEOUT
+ * and similar statuses. KiSplitManyStatus turns that into a status of Windows and the index.
  *
- * What a wait for up to 64 objects has on the stack is here in the caller's array, behind the wait blocks, so that a wait
- * in the kernel allocates nothing:
+ * What a wait for up to 64 objects keeps on the stack is in the caller's array here, after the wait blocks, so that a
+ * wait in the kernel allocates nothing:
  *
  *     Count wait blocks | KI_WAIT, and Types of Count bytes | Order of a WaitAll
  *

@@ -3,7 +3,7 @@
  *
  * SignalState: 1 free, 0 owned, -1, -2, ... owned and acquired recursively. The thread that makes the count 0 writes
  * OwnerThread; the owner clears it before it makes the count 1. A thread keeps its mutants in MutantListHead, which
- * only it touches: a signaler that hands a mutant off leaves the entry to the new owner, which makes it when its wait
+ * only it touches: a signaler that hands a mutant off leaves the entry to the new owner, which adds it when its wait
  * returns.
  */
 #include "wait.h"
@@ -83,8 +83,8 @@ static DECLSPEC_NOINLINE BOOLEAN KiNoteFreed(UCHAR ApcDisable, PKMUTANT Mutant, 
     return (ApcDisable & KI_MUTANT_MUTEX) != 0;
 }
 
-/* ApcDisable: what KiFreeMutant has returned. TRUE: the owner has to leave the region in which the mutant held kernel APCs
-   back. */
+/* ApcDisable: what KiFreeMutant has returned. TRUE: the owner has to leave the region in which the mutant disabled
+   kernel APCs. */
 FORCEINLINE BOOLEAN KiLeavesRegion(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
 {
     return ApcDisable != 0 &&

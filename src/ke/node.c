@@ -1,8 +1,8 @@
 /*
  * node.c: nodes of memory, and callbacks for changes of the processors.
  *
- * Which processors a node has is read from the host at the first query and kept for ever. Two threads that query first
- * both read, and the loser frees its table.
+ * Which processors a node has is read from the host at the first query and kept. Two threads that query first both
+ * read, and the loser frees its table.
  */
 #include "ki.h"
 
@@ -134,9 +134,8 @@ USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber)
 }
 
 /*
- * Changes of the processors. None is ever added, so a registration sees those that exist, if it asks for them. A
- * processor is added in two steps; if the callback refuses one in the first, it gets a failure for that one and for
- * those before.
+ * Processor changes. None is ever added, so a registration sees the existing ones, if it asks for them. A processor is
+ * added in two steps; if the callback refuses one in the first, it gets a failure for that one and for those before.
  */
 
 typedef struct _KI_PROCESSOR_CALLBACK {

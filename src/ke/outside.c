@@ -124,7 +124,7 @@ NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside)
     }
 }
 
-/* Operations. A damaged world does nothing, and says so where there is a status. */
+/* Operations. A damaged world does nothing, and returns a status where the operation has one. */
 
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait)
 {
@@ -143,7 +143,7 @@ BOOLEAN KiSignalOutside(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLON
     case SemaphoreObject:
         return NT_SUCCESS(KiOutsideOperations->ReleaseSemaphore(Outside, *(PLONG)Signal->Context, Previous));
     case MutantObject:
-        return FALSE; /* its owner moved it, or nobody had it */
+        return FALSE; /* its owner moved it, or it had no owner */
     default:
         return NT_SUCCESS(KiOutsideOperations->ChangeEvent(Outside, Signal->Pulse ? KiOutsidePulse : KiOutsideSet,
                                                            Previous));

@@ -2,9 +2,10 @@
  * outside.h: outside objects: dispatcher objects whose state is not in this process. The world (src/wo) has it.
  *
  * A handle to a shared object refers to an ordinary object of the same type, the proxy: an ordinary KEVENT, KSEMAPHORE,
- * KMUTANT or KTIMER. Its header has the lock bit set for ever, and a SignalState that a local object of its type never has;
- * WaitListHead.Blink points to a KI_OUTSIDE. Every fast path requires a clear lock bit. So local objects pay nothing, and
- * each function that finds an object locked first asks KiIsOutside, then goes through the table of operations.
+ * KMUTANT or KTIMER. Its header has the lock bit permanently set, and a SignalState that a local object of its type
+ * never has; WaitListHead.Blink points to a KI_OUTSIDE. Every fast path requires a clear lock bit. So local objects pay
+ * nothing, and each function that finds an object locked first asks KiIsOutside, then goes through the table of
+ * operations.
  *
  * A wait with an outside object (KI_WAIT_OUTSIDE in the register) has one more referee, the waiter record in the world:
  *
@@ -18,8 +19,8 @@
  *    After a claim the wait is ended by the claimer, or by another thread that was faster. No other claim fails for that.
  * 5. The thread sleeps on OutsideWake, a word in the world. A local waker makes WakeWord KI_WAKING_OUTSIDE, changes and
  *    wakes OutsideWake, and makes WakeWord KI_WOKEN: the thread does not leave before that, so the word is still its own.
- * 6. A granter that died may have kept a local ender away for nothing. The record then says STATUS_RETRY, and the thread
- *    begins its wait again.
+ * 6. A granter that died may have turned away a local ender without granting the wait. The record then says
+ *    STATUS_RETRY, and the thread begins its wait again.
  * 7. A WaitAll over local and outside objects, or those of two worlds, takes all or nothing with every lock held. If it
  *    cannot, it watches one object that it found not signaled, here or outside, and tries again when that is signaled.
  */
@@ -28,7 +29,7 @@
 
 #include "dispatch.h"
 
-/* Belongs to the proxy, which keeps it as long as it lives. */
+/* Belongs to the proxy for its whole life. */
 typedef struct _KI_OUTSIDE {
     PVOID View;  /* PWO_VIEW */
     ULONG Index; /* WO_INDEX of the object */
@@ -54,7 +55,8 @@ typedef struct _KI_OUTSIDE_STATE {
     ULONG Period;       /* in milliseconds */
 } KI_OUTSIDE_STATE, *PKI_OUTSIDE_STATE;
 
-/* What the world does for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is poisoned. */
+/* The world's operations for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is
+   poisoned. */
 typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*ChangeEvent)(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous);
     /* What one compare-exchange can do, without a lock. FALSE: nothing has happened, and the long way finds out. */
@@ -84,7 +86,7 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*EndWait)(PKTHREAD Thread); /* STATUS_PENDING: nothing was taken */
 
     /* Notifications: Block is delivered by KiDeliverNotification, once. STATUS_PENDING: registered; STATUS_SUCCESS: the
-       object was signaled and is consumed. Unregister, FALSE: it was taken, and is delivered or about to be. */
+       object was signaled and is consumed. Unregister, FALSE: it was consumed, and has been or will be delivered. */
     NTSTATUS (*RegisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
     BOOLEAN (*UnregisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
 
@@ -94,7 +96,7 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
 extern const KI_OUTSIDE_OPERATIONS *KiOutsideOperations; /* NULL: this process has no outside object */
 VOID KiSetOutsideOperations(const KI_OUTSIDE_OPERATIONS *Operations); /* the same table each time */
 
-/* The header of a new proxy: event, semaphore, mutant or timer. It replaces KeInitializeEvent and its like. */
+/* The header of a new proxy: event, semaphore, mutant or timer. It replaces KeInitializeEvent and similar functions. */
 VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside);
 
 /*
@@ -107,7 +109,7 @@ NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
 
 /* wait.h's functions for outside objects. */
 struct _KI_WAIT;
-NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside, or was when the caller looked */
+NTSTATUS KiWaitOutside(struct _KI_WAIT *Wait); /* at least one object is outside, or was when the caller checked */
 /* A service that waits for, or releases, a shared keyed event. */
 NTSTATUS KiMeetOutside(PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release, BOOLEAN Alertable, PLARGE_INTEGER Timeout);
 BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);

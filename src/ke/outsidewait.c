@@ -77,13 +77,13 @@ static NTSTATUS KiStatusOfSet(PKI_OUTSIDE_SET Set, NTSTATUS Status)
 typedef struct _KI_OUTSIDE_SLEEP {
     HAL_DEADLINE Until;
     BOOLEAN Timer; /* Until is a shared timer's */
-    BOOLEAN Nap;   /* Until is only a while: see KiShortenToNap, or another clock */
+    BOOLEAN Nap;   /* Until is only a checkpoint: see KiShortenToNap, or another clock */
 } KI_OUTSIDE_SLEEP;
 
 #define KI_LONGEST_MIXED_SLEEP 10000000ull /* a second */
 
-/* The wait's deadline and that of a timer, of which one follows clock steps and the other does not: the timer's is converted
-   for a while, then looked at again. */
+/* The wait's deadline and that of a timer, of which one follows clock steps and the other does not: the timer's
+   deadline is converted for a limited time, then checked again. */
 static VOID KiMixClocks(KI_OUTSIDE_SLEEP *Sleep, const HAL_DEADLINE *Due)
 {
     ULONG64 Now = Due->Clock == HalSystemTime ? HalDispatch.QuerySystemTime() : HalDispatch.QueryInterruptTime();
@@ -121,7 +121,7 @@ static VOID KiChooseOutsideDeadline(PKTHREAD Thread, KI_OUTSIDE_SLEEP *Sleep)
 static inline BOOLEAN KiOutsideWaitIsOver(PVOID Context)
 {
     PKTHREAD Thread = Context;
-    /* relaxed: looked at again, with acquire */
+    /* relaxed: read again with acquire */
     return __atomic_load_n(&Thread->WakeWord, __ATOMIC_RELAXED) != KI_AWAKE ||
            KiOutsideOperations->CheckWait(Thread) != STATUS_PENDING;
 }
@@ -152,7 +152,7 @@ static BOOLEAN KiSleepOutside(PKTHREAD Thread, NTSTATUS *Status)
     volatile ULONG *Wake = Thread->OutsideWake;
     KI_OUTSIDE_SLEEP Sleep;
     for (;;) {
-        /* acquire: pairs with the releases of the wakers; what they did is looked at below */
+        /* acquire: pairs with the releases of the wakers; their changes are read below */
         ULONG Seen = __atomic_load_n(Wake, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&Thread->WakeWord, __ATOMIC_ACQUIRE) != KI_AWAKE) {
             KiAwaitWaker(Thread);
@@ -436,7 +436,7 @@ static NTSTATUS KiWaitForAllOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 
 #define KI_TWO_WORLDS_NAP 20000 /* 2 ms */
 
-/* A wait for any of the objects of two worlds sleeps on a word of the first, and looks at the second now and then. */
+/* A wait for any object of two worlds sleeps on a word of the first, and polls the second. */
 static NTSTATUS KiWaitForAnyOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     HAL_DEADLINE Deadline = Wait->Deadline;

@@ -1,6 +1,6 @@
 /*
  * ownthread.h: the threads that the library runs for itself. This is the only place that creates them, and the only
- * place that knows what to do when the host gives none.
+ * place that handles a host that refuses one.
  *
  *   kind       what the thread does              wanted by                          without it
  *   clock      expires timers                    the first timer that is set        threads that wait do it, every tick
@@ -41,21 +41,21 @@
 
 #define KI_OWN_THREAD_STACK (256 * 1024)
 
-/* KTHREAD.OwnThreadUse, so that a thread does not begin again from inside. */
+/* KTHREAD.OwnThreadUse, against recursion. */
 #define KI_SERVING_REQUESTS 1
-#define KI_CREATION_FORBIDDEN 2 /* it creates one already, or is in the fork handler of a child */
+#define KI_CREATION_FORBIDDEN 2 /* it is already creating one, or is in the fork handler of a child */
 
 typedef struct _KI_OWN_KIND {
     PCSTR Name;                    /* begins with "interlock-", which the lab relies on */
     VOID (*Routine)(PVOID Context);
-    /* Rule 4. HasThread: the requested thread runs, wake it. Otherwise do its work; FALSE: keep the request. NULL: there
-       is nothing to wake, and the work has to wait. */
+    /* Rule 4. HasThread: the requested thread runs, wake it. Otherwise do its work; FALSE: keep the request. NULL:
+       nothing to wake, and the work has to wait. */
     BOOLEAN (*Serve)(PVOID Context, BOOLEAN HasThread);
     SIZE_T StackSize;              /* 0: the host's default */
     BOOLEAN Many;                  /* every request is for one more thread */
 } KI_OWN_KIND;
 
-/* A thread of which there is one, or a place that requests threads. It stays for as long as the process. */
+/* A single thread, or a place that requests threads. It lives as long as the process. */
 typedef struct _KI_OWN_THREAD {
     const KI_OWN_KIND *Kind;
     PVOID Context;
@@ -74,7 +74,8 @@ typedef enum _KI_OWN_STATE {
 typedef enum _KI_OWN_WANT {
     KiThreadNotWanted,
     KiThreadWanted,
-    KiThreadRefused                /* wanted, and the host has refused it: not before the next tick, or a lower level */
+    KiThreadRefused                /* wanted, but the host has refused it: retried at the next tick, or at a lower
+                                      level */
 } KI_OWN_WANT;
 
 /* acquire: pairs with the release in KiEnsureOwnThread */
@@ -83,10 +84,10 @@ FORCEINLINE BOOLEAN KiHasOwnThread(PKI_OWN_THREAD Own)
     return __atomic_load_n(&Own->State, __ATOMIC_ACQUIRE) == KiOwnThreadRunning;
 }
 
-/* STATUS_INSUFFICIENT_RESOURCES, STATUS_NO_MEMORY: the host refuses, or rule 1 does. */
+/* STATUS_INSUFFICIENT_RESOURCES, STATUS_NO_MEMORY: the host refuses, or rule 1 forbids it. */
 NTSTATUS KiEnsureOwnThread(PKI_OWN_THREAD Own);
 VOID KiRequestOwnThread(struct _KTHREAD *Thread, PKI_OWN_THREAD Own);
-/* One of several threads of a kind, which the caller counts. StackSize: in place of the kind's, unless 0. */
+/* One of several threads of a kind, which the caller counts. StackSize: overrides the kind's, unless 0. */
 NTSTATUS KiCreateOwnThread(const KI_OWN_KIND *Kind, PVOID Context, SIZE_T StackSize);
 
 VOID KiStartWantedThreads(struct _KTHREAD *Thread);     /* rules 3 and 4; does nothing where rule 1 forbids it */

@@ -3,10 +3,10 @@
  *
  * Overview. A wait goes through up to three stages:
  *
- *     spin     The thread pauses and looks again. A handoff between two running processors takes a fraction of a
+ *     spin     The thread pauses and checks again. A handoff between two running processors takes a fraction of a
  *              microsecond, the wakeup of a sleeper a hundred times that. Pointless where no other processor is
  *              available.
- *     yield    The thread gives its processor to the host and looks again: the thread that it waits for may have been
+ *     yield    The thread yields its processor and checks again: the thread that it waits for may have been
  *              preempted, perhaps by this one.
  *     sleep    On a word, until a waker changes it; in naps, if no waker exists; or not here: the caller
  *              queues the thread and blocks it.
@@ -21,37 +21,38 @@
  *
  * A condition may consume what it finds (take the lock, take the signal); it is not evaluated again after it was TRUE.
  * KiParkOnWord is the same for a condition of one 32-bit word that a waker changes and then wakes. KiSleepWhile is the
- * plain case: sleep while the word has this value. A loop that has to do something else between two looks keeps a
- * KI_PATIENCE of its own and calls KiStayAwake (ex/pushlock.c). A loop that seldom waits at all, and retries a whole
+ * plain case: sleep while the word has this value. A loop that has to do something else between two checks keeps its
+ * own KI_PATIENCE and calls KiStayAwake (ex/pushlock.c). A loop that seldom waits at all, and retries a whole
  * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
  * KiSleepShared sleeps on a word in memory that processes share, whose wakers may die: the caller looks again after each
  * sleep and chooses how long to trust them.
  *
  * What holds for every policy:
- * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait goes on after it.
- *    It parks or ends the thread only outside of dispatcher sections and services, so a thread never ends in the middle
- *    of a wait that others rely on. A condition that has to notice termination tests for it.
+ * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait continues after
+ *    it. It parks or ends the thread only outside dispatcher sections and services, so a thread never ends in the
+ *    middle of a wait that others rely on. A condition that has to notice termination tests for it.
  * 2. Spurious wakeups end here: the condition is evaluated after each.
  * 3. Fork. A parked thread stays behind in the parent. The forking thread is never parked at that moment.
  * 4. errno is untouched: everything goes through HalDispatch and HalGiveWay, which preserve it.
  * 5. At DISPATCH_LEVEL or above the thread owns a processor that others may interrupt. A policy with ServesInterrupts
- *    services them before each look, or two processors that wait for each other would deadlock.
+ *    services them before each check, or two processors that wait for each other would deadlock.
  *
  * History. Spinning delays a signaler that needs this very processor. So a wait whose policy says KiSpinByWaker does not
  * spin if the thread was last woken from the processor on which it runs now. KiSpinForReply adds: a thread that has just
  * woken a sleeper spins for longer than a wakeup takes, KI_REPLY_CYCLES, to be there for the reply. Otherwise two
- * threads that answer each other, and both sleep, would go on sleeping forever (event-two: 0.16 us instead of tens).
- * Each time that the reply does not come in time, the long spin is tried half as often.
+ * threads that answer each other would both keep sleeping between messages (event-two: 0.16 us instead of tens). Each
+ * time that the reply is late, the long spin is tried half as often.
  *
- * Gaps. A look takes the cache line away from the thread that is about to write it. The first gap is FirstGap, each
- * further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with shift 6 a look
- * comes at most 1/64 of the wait late. 0 stands for a single pause.
+ * Gaps. A check takes the cache line away from the thread that is about to write it. The first gap is FirstGap, each
+ * further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with shift 6 a check
+ * is late by at most 1/64 of the wait. 0 stands for a single pause.
  *
- * Near lines. Two hardware threads of one core share their caches: a look costs the owner nothing, so a waiter that looks
- * all the time takes the lock the moment it is free. Between two cores each look makes the section several times longer.
- * The host does not say which it is, and on a virtual machine it changes. So now and then a waiter times a look at a word
- * that changed while it spun, which another processor must have written (KiTimeLook). Without it one policy would have
- * to serve both: rare looks idle a near lock, frequent ones slow a far owner down.
+ * Near lines. Two hardware threads of one core share their caches: a check costs the owner nothing, so a waiter that
+ * checks continuously takes the lock the moment it is free. Between two cores each check makes the section several
+ * times longer. The host does not reveal which case applies, and on a virtual machine it changes. So now and then a
+ * waiter times the read of a word that changed while it spun, which another processor must have written (KiTimeLook).
+ * Without it one policy would have to serve both: rare checks leave a near lock idle, frequent ones slow down a far
+ * owner.
  */
 #ifndef INTERLOCK_KE_PARK_H
 #define INTERLOCK_KE_PARK_H
@@ -73,7 +74,7 @@ typedef enum _KI_PARK_USE {
     KiParkForRetry,           /* a compare-exchange that another thread won: lists */
     KiParkForInterrupt,       /* a running thread that takes a host interrupt */
     KiParkForOther,           /* another thread that is about to finish something, without a wake */
-    KiParkAsleep,             /* sleeps at once: what it waits for takes long */
+    KiParkAsleep,             /* sleeps at once: the wait is long */
     KiParkUses
 } KI_PARK_USE;
 
@@ -82,12 +83,12 @@ typedef enum _KI_SPIN_RULE { KiSpinAlways, KiSpinByWaker, KiSpinForReply } KI_SP
 typedef enum _KI_SLEEP_RULE {
     KiSleepElsewhere, /* KiParkUntil returns FALSE, and the caller blocks the thread */
     KiSleepOnWord,    /* until a waker has changed the word */
-    KiSleepInNaps     /* there is no waker: some yields, then naps that grow to a millisecond */
+    KiSleepInNaps     /* there is no waker: a few yields, then naps that grow to 1 ms */
 } KI_SLEEP_RULE;
 
 typedef struct _KI_PARK_POLICY {
     ULONG SpinCycles; /* in NT's cycles, as the gaps; only if another processor is available */
-    USHORT SpinCyclesPerProcessor; /* in addition: the turns of those ahead in a queue of all processors */
+    USHORT SpinCyclesPerProcessor; /* in addition: the turns of the waiters ahead, in a queue of all processors */
     USHORT FirstGap;
     USHORT GreatestGap;
     UCHAR GapShift;
@@ -121,7 +122,7 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
 typedef struct _KI_PATIENCE {
     ULONG Spins;       /* pauses left */
     ULONG Spun;        /* pauses so far, and the first gap */
-    ULONG Gap;         /* pauses before the next look */
+    ULONG Gap;         /* pauses before the next check */
     ULONG GreatestGap;
     ULONG Yields;      /* left */
     ULONG Naps;        /* so far */
@@ -132,13 +133,13 @@ typedef struct _KI_PATIENCE {
 VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use);
 VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done); /* for KiSpinForReply */
 
-/* For an object with a spin count of its own: in place of the policy's, after KiBeginPatience. */
+/* For an object with its own spin count: replaces the policy's, after KiBeginPatience. */
 FORCEINLINE VOID KiSpinFor(PKI_PATIENCE Patience, ULONG Cycles)
 {
     Patience->Spins = Cycles != 0 && HalOtherProcessorAvailable() ? HalSpinsForCycles(Cycles) : 0;
 }
 
-/* Pauses, yields or naps before the next look. FALSE: it is time to sleep. */
+/* Pauses, yields or naps before the next check. FALSE: it is time to sleep. */
 FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
 {
     const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
@@ -171,12 +172,12 @@ FORCEINLINE BOOLEAN KiStayAwake(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_
     return FALSE;
 }
 
-/* The step of a wait by KiParkForOther that comes after Round steps before it. */
+/* The step after Round earlier steps of a wait with the policy KiParkForOther. */
 VOID KiBackOff(ULONG Round);
 
 /*
- * Waits until IsDone(Context). FALSE: patience is over, and the caller blocks the thread. With KiSleepElsewhere the
- * caller has just looked, so the wait begins with a pause.
+ * Waits until IsDone(Context). FALSE: the spin and the yields are used up, and the caller blocks the thread. With
+ * KiSleepElsewhere the caller has just checked, so the wait begins with a pause.
  */
 FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDone)(PVOID Context), PVOID Context)
 {
@@ -196,9 +197,9 @@ FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDo
 }
 
 /*
- * Waits until IsDone(*Word, Context), asleep on Word after the policy's spin. FALSE: the deadline has passed. Deadline is
- * asked before each sleep; NULL: none. Mark, if not 0, is set in *Word before the thread sleeps: a waker that finds it
- * there has to wake.
+ * Waits until IsDone(*Word, Context), asleep on Word after the policy's spin. FALSE: the deadline has passed. Deadline
+ * is called before each sleep; NULL: none. Mark, if not 0, is set in *Word before the thread sleeps: a waker that finds
+ * it there has to wake.
  */
 FORCEINLINE BOOLEAN KiParkOnWord(PKTHREAD Thread, KI_PARK_USE Use, volatile ULONG *Word, ULONG Mark,
                                  BOOLEAN (*IsDone)(ULONG Value, PVOID Context),
@@ -218,7 +219,7 @@ FORCEINLINE BOOLEAN KiParkOnWord(PKTHREAD Thread, KI_PARK_USE Use, volatile ULON
         if (KiParkPolicy[Use].SpinCycles != 0 && KiStayAwake(&Patience, Thread, Use)) {
             continue;
         }
-        /* seq_cst: before Deadline looks at what KiReconsiderDeadline's callers have changed */
+        /* seq_cst: before Deadline reads what KiReconsiderDeadline's callers have changed */
         if ((Value & Mark) != Mark &&
             !__atomic_compare_exchange_n(Word, &Value, Value | Mark, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
             continue;
@@ -274,7 +275,7 @@ FORCEINLINE VOID KiYieldOnce(VOID)
 /* A line of a hardware thread of the same core arrives after some 65 cycles of the time-stamp counter (2.3 and 2.6 GHz), one
    of another core after 180 (Intel Xeon) to 290 (AMD EPYC). */
 #define KI_NEAR_CYCLES 110
-#define KI_MOST_NEAR_LOOKS 7 /* outweigh a far look, which may have been an interrupt */
+#define KI_MOST_NEAR_LOOKS 7 /* outweigh a slow read, which may have been an interrupt */
 #define KI_LOOKS_BETWEEN_TIMED 255
 
 FORCEINLINE BOOLEAN KiIsNear(PKTHREAD Thread)
@@ -282,7 +283,7 @@ FORCEINLINE BOOLEAN KiIsNear(PKTHREAD Thread)
     return Thread->NearLooks != 0;
 }
 
-/* The thread has spun since it found Before in the word. Only a word that has changed meanwhile tells anything. */
+/* The thread has spun since it found Before in the word. Only a word that has changed meanwhile is informative. */
 FORCEINLINE VOID KiTimeLook(PKTHREAD Thread, const volatile ULONG_PTR *Word, ULONG_PTR Before)
 {
     ULONG Cycles;

@@ -7,7 +7,7 @@
  *     |      PKTHREAD of the owner, 0: free         |   0   | W | I | D |
  *     +---------------------------------------------+-------+---+---+---+
  *
- * D: before the owner leaves, it has to look for DPCs to run and for other processors that need attention. I: an
+ * D: before the owner leaves, it has to check for DPCs to run and for other processors that need attention. I: an
  * interprocessor request or a device interrupt is pending. W: a thread is queued for this processor (processor.c).
  *
  * 1. Only a thread without a processor writes its own address into the word, over a word whose thread is 0, or finds it
@@ -17,7 +17,7 @@
  * 3. Ownership is released only by a compare-exchange that finds D and I clear. A free processor has D or I set only
  *    until the thread that set it has woken the idle thread, which then becomes the owner.
  * 4. W is changed under KiProcessorWaitLock only, and set on every processor that some queued thread may run on. It may
- *    be set for a moment when no thread is queued any more: the releasing owner finds out.
+ *    briefly stay set when no thread is queued any more: the releasing owner detects that.
  * 5. D, I and W all clear: an acquire and a release are one compare-exchange each. They acquire and release, so what one
  *    owner did happens before what the next one does.
  */

@@ -4,7 +4,7 @@
  * A thread has a base priority and a current one. In the variable range (1 to 15) boosts raise the current priority, and
  * it decays to the base by one level per quantum; in the real-time range (16 to 31) it stays where it was set. No clock
  * interrupt lowers it here: a reader computes the current value. BoostTime is the start of the next quantum, or 0 when
- * nothing is to decay.
+ * nothing decays.
  *
  * 1. Priority, BasePriority, PriorityDecrement, HostPriority, LentPriority, BasePriorityIncrement, Saturation,
  *    DisableBoost and BoostTime change under ThreadLock only. The first five may be read without it: they show the state
@@ -13,16 +13,16 @@
  *    boost, otherwise 0.
  * 3. A priority that was set does not decay; once a boost has exceeded it, the boost decays to the base.
  * 4. A wakeup leaves its boost in PendingBoost, the tick time above the increment, without a lock: the host's scheduler
- *    never hears of it, and most threads are woken far more often than their priority is read. KiUpdatePriority, under
- *    ThreadLock, makes it part of Priority as of its tick. A new pending boost may overwrite one that is not higher: at
- *    the later tick the older one has decayed to the same level or below.
+ *    does not see boosts, and most threads are woken far more often than their priority is read. KiUpdatePriority,
+ *    under ThreadLock, makes it part of Priority as of its tick. A new pending boost may overwrite one that is not
+ *    higher: at the later tick the older one has decayed to the same level or below.
  *
  * AutoBoost of mutants: a thread that blocks for a mutant lends its priority to the owner, up to 15, so that the owner
  * reaches its release; the next owner inherits that on behalf of the remaining waiters. Both happen where a thread
  * blocks or is woken, and only if priorities differ. A lent priority does not end with the release: it decays like any
  * other boost, and LentPriority is 0 again when BoostTime is.
  *
- * The host's scheduler hears of priorities that were set, never of boosts, and only where the process may set them.
+ * The host's scheduler gets priorities that were set, never boosts, and only where the process may set them.
  */
 #include "wait.h"
 
@@ -106,7 +106,7 @@ static VOID KiApplyBoost(PKTHREAD Thread, KPRIORITY Increment, ULONGLONG Now)
 /* Priority becomes what it is at Now. */
 static VOID KiUpdatePriority(PKTHREAD Thread, ULONGLONG Now)
 {
-    /* relaxed: the word says it all */
+    /* relaxed: the word is self-contained */
     ULONG64 Pending = __atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED);
     if (Pending != 0) {
         Pending = __atomic_exchange_n(&Thread->PendingBoost, 0, __ATOMIC_RELAXED);
@@ -287,7 +287,7 @@ BOOLEAN KeSetDisableBoostThread(PKTHREAD Thread, BOOLEAN Disable)
 {
     PKTHREAD Current = KiLockPriority(Thread);
     BOOLEAN Previous = Thread->DisableBoost;
-    KiUpdatePriority(Thread, HalDispatch.QueryTickTime()); /* a pending boost came before */
+    KiUpdatePriority(Thread, HalDispatch.QueryTickTime()); /* a pending boost is older */
     Thread->DisableBoost = Disable != FALSE;
     KiUnlockPriority(Thread, Current);
     return Previous;

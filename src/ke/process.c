@@ -1,11 +1,11 @@
 /*
- * process.c: what this process says about its threads: base priority, boosts, processors.
+ * process.c: the process-wide settings of threads: base priority, boosts, processors.
  *
  * 1. A setting is stored in KiInitialProcess, Settings is incremented, and the setting is applied to every thread in the
  *    table. A thread that starts applies all settings to itself unless Settings is still 0. So each thread is reached by
  *    one or the other: a slot is marked used before its thread reads Settings.
- * 2. Applying reads the setting anew. Of two threads that change it at once, the one that stores last applies last.
- * 3. The library's own threads keep what they have.
+ * 2. Applying reads the setting anew. If two threads change it concurrently, the one that stores last applies last.
+ * 3. The library's own threads are not affected.
  */
 #include "irql.h"
 

@@ -4,7 +4,8 @@
 #include "ki.h"
 #include "park.h"
 
-#define KI_MOST_ROUNDS 100 /* for threads that have ended for the library and not yet for the host: some milliseconds */
+#define KI_MOST_ROUNDS 100 /* for threads that have ended for the library but not yet for the host: a few
+                              milliseconds */
 
 BOOLEAN KiProcessEndsAlone(VOID)
 {

@@ -1,13 +1,13 @@
 /*
  * processend.h: what the library frees when the process ends normally (main returns, or exit), so that memcheck reports
- * leaks of the program alone (LeakSanitizer looks earlier, before destructors). On Windows the kernel closes a process's
+ * only the program's leaks (LeakSanitizer checks earlier, before destructors). On Windows the kernel closes a process's
  * handles when it ends.
  *
  * 1. Destructors with these priorities run after those of the program, in this order: handles are closed (ob), then packets
  *    are freed (nt), then the process leaves the worlds (wo). Afterwards everything is as before the first call, and a late
  *    call from another library's destructor works.
- * 2. Nothing is freed while another thread of the program lives: it may use any of it until the process is gone.
- * 3. The library's own threads run on. Closing a handle beside them is what a program may do at any time. Tables that they
+ * 2. Nothing is freed while another thread of the program lives: it may use any of it until the process has ended.
+ * 3. The library's own threads keep running. A program may close handles at any time while they run. Tables that they
  *    may read without a lock are freed only if no such thread was started.
  * 4. A forked child frees nothing: its handles are copies, and what they name in shared worlds is its parent's. _exit,
  *    quick_exit, TerminateProcess and bugchecks free nothing either.

@@ -1,19 +1,19 @@
 /*
  * processor.c: which thread owns which processor, and where a thread may run. The theory of the Owner word is in prcb.h.
  *
- * A thread that finds every processor busy that it may run on queues here and sleeps. An owner that gives its processor
- * back searches the queue:
+ * A thread that finds every processor that it may use busy queues here and sleeps. An owner that releases its processor
+ * searches the queue:
  *
  * 1. It wakes the first queued thread that may run on this processor, which then competes with the others. A running
- *    thread may be faster: between two threads that run all the time a processor changes hands without a sleep.
+ *    thread may be faster: two threads that run all the time exchange a processor without sleeping.
  * 2. A thread that was woken KI_WAKES_BEFORE_HANDOFF times in vain is handed the processor: its address replaces the
  *    owner's in the Owner word. So no thread starves. Handing off every time was rejected: the processor would be idle
  *    while the host schedules the next owner, and the queue would grow behind it.
  * 3. A queued thread has marked (W) every processor that it may run on, under KiProcessorWaitLock, and found each of
- *    them busy while doing so. An owner that gives back a marked processor takes the same lock, so it sees the thread.
- * 4. A processor that is given back with threads still queued for it (W stays set) is taken by the woken thread or by
- *    another one; that owner searches the queue again. So the woken thread tries this processor first, even if it may run
- *    elsewhere: the threads behind it may have no other.
+ *    them busy while doing so. An owner that releases a marked processor takes the same lock, so it sees the thread.
+ * 4. A processor that is released with threads still queued for it (W stays set) is taken by the woken thread or by
+ *    another one; that owner searches the queue again. So the woken thread tries this processor first, even if it may
+ *    run elsewhere: the threads behind it may have no other.
  * 5. A thread that changes the affinity of a queued thread wakes it, so that it marks its new processors.
  */
 #include "irql.h"
@@ -64,7 +64,7 @@ BOOLEAN KiTryAcquireProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return FALSE;
 }
 
-/* Bounded by the count too: if the affinity changes meanwhile, the first processor may never come again. */
+/* Bounded by the count too: if the affinity changes meanwhile, the loop may never return to the first processor. */
 static BOOLEAN KiTryAnyProcessor(PKTHREAD Thread)
 {
     ULONG First = KiPreferredProcessor(Thread);
@@ -99,7 +99,7 @@ static BOOLEAN KiTryOrMarkProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return FALSE;
 }
 
-/* FALSE: the thread owns a processor now. A thread that was woken in vain goes back to the head of the queue. */
+/* FALSE: the thread owns a processor now. A thread that was woken in vain returns to the head of the queue. */
 static BOOLEAN KiQueueForProcessor(PKI_PROCESSOR_WAITER Waiter)
 {
     PKTHREAD Thread = Waiter->Thread;
@@ -162,7 +162,7 @@ BOOLEAN KiTryRaiseOnProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return FALSE;
 }
 
-/* Giving it back. */
+/* Releasing a processor. */
 
 static PKI_PROCESSOR_WAITER KiNextWaiterFor(PKPRCB Prcb, PLIST_ENTRY After)
 {
@@ -175,7 +175,7 @@ static PKI_PROCESSOR_WAITER KiNextWaiterFor(PKPRCB Prcb, PLIST_ENTRY After)
     return NULL;
 }
 
-/* The waiter is on the other thread's stack: it may be gone after the store. */
+/* The waiter is on the other thread's stack: it may be invalid after the store. */
 static VOID KiWakeWaiter(PKI_PROCESSOR_WAITER Waiter, KI_WAITER_STATE State)
 {
     RemoveEntryList(&Waiter->Entry);
@@ -206,7 +206,7 @@ static BOOLEAN KiGiveProcessorAway(PKTHREAD Thread, PKPRCB Prcb)
     return Given;
 }
 
-/* Does the work that comes before the processor may be given back, and tries to give it back. */
+/* Does the work that has to precede the release of the processor, and tries to release it. */
 static BOOLEAN KiTryReleaseProcessor(PKTHREAD Thread, PKPRCB Prcb)
 {
     ULONG_PTR Word;
@@ -276,7 +276,7 @@ ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
     return Number;
 }
 
-/* A DPC that spins on or runs long holds up the DPCs behind it and the threads that want this processor. */
+/* A DPC that keeps spinning or runs long delays the DPCs behind it and the threads that wait for this processor. */
 ULONG KeShouldYieldProcessor(VOID)
 {
     PKTHREAD Thread = KiEnterLocked(&KiProcessorWaitLock);

@@ -8,7 +8,7 @@
  * 1. While an entry is queued and CurrentCount < MaximumCount, no thread is linked for dequeueing: an entry that
  *    arrives, and a thread that blocks, hand off to the newest waiting thread at once. One exception: if an APC that has
  *    interrupted a removal from the same queue inserts an entry, the entry stays queued for the thread that the APC runs
- *    on. That thread is about to wait again and is the newest of all; it hands on what it does not take.
+ *    on. That thread is about to wait again and is the newest of all; it hands off what it does not take.
  * 2. An entry is handed off by ending the thread's wait with the entry as its WaitStatus. The thread that hands off
  *    counts the other one as running.
  * 3. KTHREAD.Queue is written under the queue's lock and then the thread's QueueLock. A thread that starts from its own
@@ -317,8 +317,8 @@ PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue)
 }
 
 /*
- * The fast path: a thread that comes back for its next entry, and finds one, does not begin a wait. It is counted and
- * stays so. Returns the number of entries taken.
+ * The fast path: a thread that returns for its next entry and finds one does not begin a wait. It stays counted.
+ * Returns the number of entries taken.
  */
 FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count)
 {
@@ -337,9 +337,9 @@ FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *Entry
 }
 
 /*
- * TRUE: an entry was seen; other threads may see it, too. A producer writes the header for every entry, so each look
- * takes the line away from it. The gaps grow while the queue is empty. A thread that finds several entries at its first
- * sight of any starts with a longer gap the next time: they arrive faster than it can take them one by one. A single
+ * TRUE: an entry was seen; other threads may see it, too. A producer writes the header for every entry, so each check
+ * takes the line away from it. The gaps grow while the queue is empty. A thread whose first successful check finds
+ * several entries starts with a longer gap the next time: they arrive faster than it can take them one by one. A single
  * entry halves that gap. Without this, a packet of a completion port costs twice as much between one producer and one
  * consumer.
  */
@@ -389,7 +389,7 @@ static NTSTATUS KiTakeOrLink(PKI_WAIT Wait, PKQUEUE Queue, PLIST_ENTRY *EntryArr
     *Taken = MayTake ? KiTakeEntries(Queue, &Word, EntryArray, Count) : 0;
     KiEndOwnWait(Thread);
     Queue->CurrentCount += 1;
-    KiActivateAndUnlock(Queue, Word); /* if there is more than it takes: an APC has inserted that */
+    KiActivateAndUnlock(Queue, Word); /* if more remains than it takes: an APC has inserted it */
     return MayTake ? STATUS_SUCCESS : STATUS_TIMEOUT;
 }
 
@@ -480,7 +480,7 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
                       PLIST_ENTRY *EntryArray, ULONG Count)
 {
     PKTHREAD Thread = KiCurrentThread();
-    /* Alertable or not: for a thread of the queue an entry that is there comes before user APCs. */
+    /* Alertable or not: for a thread of the queue an available entry takes precedence over user APCs. */
     ULONG Taken = KiMayTakeAtOnce(Thread) ? KiTryRemove(Thread, Queue, EntryArray, Count) : 0;
     return Taken != 0 ? Taken : KiRemoveQueueSlow(Queue, WaitMode, Alertable, Timeout, EntryArray, Count);
 }

@@ -9,20 +9,20 @@
  *     Lock: &lock | OWNER     &lock | WAIT       &lock | WAIT | PARKED
  *
  * 1. Exclusion: an entry has OWNER if its exchange found the word 0, or if the previous owner turned its WAIT into OWNER.
- * 2. First come, first served: the exchange on the word gives an entry its place, and the owner hands the lock to its
- *    own Next only. Nobody overtakes; a try takes a free lock or none.
+ * 2. First come, first served: the exchange on the word determines an entry's place, and the owner hands the lock only
+ *    to its own Next. No thread overtakes; a try only takes a free lock.
  * 3. A waiter spins on its own entry only, until its predecessor writes into it.
- * 4. An entry stays in place while it waits and until it is released. After the release nobody touches it: the releaser
- *    hands off with its only write to the next entry, and never reads that entry afterwards.
+ * 4. An entry stays in place while it waits and until it is released. After the release no thread touches it: the
+ *    releaser hands off with its only write to the next entry, and never reads that entry afterwards.
  * 5. An entry that neither waits nor owns has Next NULL and no bits in Lock. So the entries in the processors' LockQueue
  *    arrays are ready for reuse.
- * 6. A waiter that has exchanged the word and not yet linked itself to its predecessor holds up the predecessor's release.
- *    The link is the next thing it does. If the waiter is preempted there, the releaser yields (KiParkForSpinLock).
- *    The predecessor's entry stays in place until then.
- * 7. A waiter that has spun for a while marks its entry PARKED and sleeps, and the handoff wakes it. Spinning on with
- *    yields was rejected: the lock goes to one particular waiter, and with more waiters than host processors the host
- *    runs that one last. There only the next in line spins for long. With a host processor for every processor all
- *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: everybody spins for long.
+ * 6. A waiter that has exchanged the word and not yet linked itself to its predecessor delays the predecessor's
+ *    release. The link is the next thing it does. If the waiter is preempted there, the releaser yields
+ *    (KiParkForSpinLock). The predecessor's entry stays in place until then.
+ * 7. A waiter that has spun for a while marks its entry PARKED and sleeps, and the handoff wakes it. Continuing to spin
+ *    with yields was rejected: the lock goes to one particular waiter, and with more waiters than host processors the
+ *    host runs that one last. There only the next in line spins for long. With a host processor for every processor all
+ *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: all waiters spin for long.
  */
 #include "spinlock.h"
 
@@ -146,8 +146,8 @@ FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
         KiStopAtQueueNotOwner(Thread, SpinLock);
     }
     KiWriteQueueLock(LockQueue, SpinLock, 0);
-    /* With a successor the word is somebody else's entry, and its line is in the newest waiter's cache: it is left alone.
-       release: pairs with the acquire of the next owner */
+    /* With a successor the word points to another entry, and its line is in the newest waiter's cache: it is left
+       alone. release: pairs with the acquire of the next owner */
     if (__builtin_expect(KiIsLinked(LockQueue) ||
                              !__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
                          0)) {
@@ -167,7 +167,7 @@ VOID KiInitializeLockQueues(PKPRCB Prcb)
     Prcb->HeldLocksUnnoted = 0;
 }
 
-/* In a forked child: the survivor keeps the locks that it owns, and nobody waits for them. */
+/* In a forked child: the survivor keeps the locks that it owns, and they have no waiters. */
 VOID KiResetLockQueues(PKTHREAD Survivor)
 {
     for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {

@@ -55,7 +55,7 @@ static DECLSPEC_NOINLINE ULONG KiEndOutsideWait(PKTHREAD Thread, LONG_PTR Status
     return KiClaimOutside(Thread) ? KiEndWaitInline(Thread, KiReadRegister(Thread), Status) : KI_NOT_ENDED;
 }
 
-/* The caller has locked an object of the wait, so it is no other wait by the time that it is claimed. */
+/* The caller has locked an object of the wait, so it is still the same wait when it is claimed. */
 ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -127,7 +127,7 @@ static NTSTATUS KiPendingAlert(ULONG Register, ULONG HowIssued, ULONG *New)
     return STATUS_PENDING;
 }
 
-/* A thread that is about to exit gives up its wait as for a user APC, alertable or not: the waiting service returns. */
+/* A thread that is about to exit ends its wait as for a user APC, alertable or not: the waiting service returns. */
 static BOOLEAN KiExitInterrupts(ULONG Register, ULONG HowIssued)
 {
     return (Register & KI_WAIT_EXIT) && (HowIssued & KI_WAIT_EXIT_OK);

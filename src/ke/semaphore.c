@@ -20,7 +20,7 @@ static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Con
     return TRUE;
 }
 
-/* A refused release needs its compare-exchange, too: the count that it reports was current. */
+/* A refused release also needs its compare-exchange, so that the count it reports was current. */
 NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
                             PLONG PreviousCount)
 {

@@ -7,7 +7,7 @@
 
 static inline BOOLEAN KiTryFreeLock(PVOID Lock)
 {
-    /* relaxed: a look before the compare-exchange, which has the acquire */
+    /* relaxed: a check before the compare-exchange, which has the acquire */
     return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 && KiTryAcquireLock(Lock);
 }
 
@@ -19,7 +19,7 @@ DECLSPEC_NOINLINE VOID KiAcquireLockSlow(PKI_LOCK Lock)
 static inline BOOLEAN KiTryFreeSpinLock(PVOID SpinLock)
 {
     PKTHREAD Thread = HalCurrentThread;
-    /* relaxed: a look before the compare-exchange, which has the acquire */
+    /* relaxed: a check before the compare-exchange, which has the acquire */
     KSPIN_LOCK Word = __atomic_load_n((PKSPIN_LOCK)SpinLock, __ATOMIC_RELAXED);
     if (KiVerifierEnabled && KiSpinLockOwner(Word) == Thread) {
         KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Thread, 0);
@@ -86,7 +86,7 @@ KIRQL KeAcquireSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock)
     return OldIrql;
 }
 
-/* At DISPATCH_LEVEL already. Without the verifier the thread is of interest only if it has to wait, so the common path does
+/* Already at DISPATCH_LEVEL. Without the verifier the thread matters only if it has to wait, so the common path does
    not look it up. */
 
 static DECLSPEC_NOINLINE VOID KiAcquireContendedAtDpcLevel(PKSPIN_LOCK SpinLock)

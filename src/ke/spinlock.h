@@ -2,7 +2,7 @@
  * spinlock.h: the spinlock. The word is 0 while the lock is free and 1 while it is held. With the verifier on it is the
  * address of the owner's KTHREAD plus 1: then a recursive acquire and a release by another thread are detected.
  *
- * The owner of a spinlock owns a processor, but the host may preempt it at any time. So a long spin yields, and in the end
+ * The owner of a spinlock owns a processor, but the host may preempt it at any time. So a long spin yields, and finally
  * naps (KiParkForSpinLock), as NT notifies a hypervisor of a long spin.
  */
 #ifndef INTERLOCK_SPINLOCK_H
@@ -47,7 +47,7 @@ FORCEINLINE BOOLEAN KiTakeSpinLock(PKSPIN_LOCK SpinLock, KSPIN_LOCK Held)
     return __atomic_compare_exchange_n(SpinLock, &Free, Held, FALSE, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* For slow paths: the verifier is not told. */
+/* For slow paths: bypasses the verifier. */
 FORCEINLINE BOOLEAN KiTakeSpinLockFor(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
 {
     return KiTakeSpinLock(SpinLock, KiVerifierEnabled ? (KSPIN_LOCK)Thread | KI_SPIN_LOCK_HELD : KI_SPIN_LOCK_HELD);

@@ -1,5 +1,6 @@
 /*
- * statusname.c: the names of statuses, for reports. Of names with one value it has the first one in ntstatus.h.
+ * statusname.c: the names of statuses, for reports. If several names have one value, the first one in ntstatus.h is
+ * used.
  */
 #include "bugreport.h"
 

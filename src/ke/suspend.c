@@ -2,13 +2,13 @@
  * suspend.c: suspension.
  *
  * A thread is suspended by its SchedulerApc, a normal kernel APC that waits for SuspendEvent: so critical regions,
- * guarded regions and APC_LEVEL hold a suspension back. The host interrupts a running thread so that it takes the APC at
+ * guarded regions and APC_LEVEL delay a suspension. The host interrupts a running thread so that it takes the APC at
  * once. A committed wait without an active WaitAny block is converted instead (lightweight suspend): its blocks are
  * unlinked, it has no deadline, and the resume restores both.
  *
- * A thread that blocks the host's signal, or cannot receive it for another reason, still takes the APC inside of waits,
- * when it calls in, and when it unblocks the signal. If it does none of that for a while, the suspension is withdrawn
- * and reported as failed. Withdrawing it and taking the APC exclude each other: both remove it from the thread's list.
+ * A thread that blocks the host's signal, or cannot receive it for another reason, still takes the APC inside waits,
+ * when it calls in, and when it unblocks the signal. If it does none of that in time, the suspension is withdrawn and
+ * reported as failed. Withdrawing it and taking the APC exclude each other: both remove it from the thread's list.
  *
  * SuspendCount changes under SuspendLock. SuspendEvent is signaled exactly while SuspendCount is 0; a lightweight
  * suspension leaves it alone.
@@ -36,7 +36,7 @@ static VOID KiSchedulerApc(PVOID NormalContext, PVOID SystemArgument1, PVOID Sys
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
     PKTHREAD Thread = KiCurrentThread();
-    /* relaxed: see KiIsSuspensionPending. release: pairs with the acquire in KiStoppedFrame; InterruptFrame is there */
+    /* relaxed: see KiIsSuspensionPending. release: pairs with the acquire in KiStoppedFrame; InterruptFrame is valid */
     __atomic_store_n(&Thread->InSchedulerApc, TRUE, __ATOMIC_RELEASE);
     KeWaitForSingleObject(&Thread->SuspendEvent, Suspended, KernelMode, FALSE, NULL);
     __atomic_store_n(&Thread->InSchedulerApc, FALSE, __ATOMIC_RELAXED);
@@ -61,7 +61,7 @@ static BOOLEAN KiLightweightSuspend(PKTHREAD Thread)
         PDISPATCHER_HEADER Header = Block->Object;
         ULONG64 Word = KiLockObject(Header);
         if (Word == 0) {
-            continue; /* the move outside has unlinked it; the resume finds out */
+            continue; /* the move outside has unlinked it; the resume detects that */
         }
         if (Block->BlockState == WaitBlockActive) {
             KiUnlinkBlock(Block, WaitBlockSuspended);
@@ -80,7 +80,7 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
     if (Count == 0) {
         return FALSE;
     }
-    if (!KiLockInOrder(Thread)) { /* an object has moved outside: the wait begins again, there */
+    if (!KiLockInOrder(Thread)) { /* an object has moved outside: the wait begins again there */
         return KiEndWait(Thread, STATUS_KERNEL_APC) != KI_NOT_ENDED;
     }
     BOOLEAN Satisfied = !KiGivesUpWait(Thread) && KiAllSignaledFor(Thread) &&
@@ -98,8 +98,8 @@ static BOOLEAN KiRelinkOrSatisfy(PKTHREAD Thread)
 }
 
 /* The thread may be about to sleep without a deadline, or sleep already. A word that is no longer KI_SLEEPING prevents
-   the former, and the wake ends the latter; then it reads its register again. The word is written whatever it is (a
-   compare-exchange that fails would only read): the thread that accesses it second sees the other's access. */
+   the former, and the wake ends the latter; then it reads its register again. The word is written unconditionally (a
+   failed compare-exchange would only read): the thread that accesses it second sees the other's access. */
 VOID KiReconsiderDeadline(PKTHREAD Thread)
 {
     C_ASSERT((KI_SLEEPING & KI_WOKEN) == KI_AWAKE);
@@ -167,7 +167,7 @@ static BOOLEAN KiWithdrawSuspension(PKTHREAD Thread)
     return TRUE;
 }
 
-/* The fate of the interrupt that was sent for a suspension. */
+/* The state of the interrupt that was sent for a suspension. */
 typedef struct _KI_SUSPEND_REQUEST {
     NTSTATUS Interrupted;
     KI_INTERRUPT_SENT Sent;
@@ -202,7 +202,7 @@ static NTSTATUS KiGiveUpSuspension(PKTHREAD Current, PKTHREAD Thread, NTSTATUS I
 }
 
 /* The first interrupt has been sent. Checks until the thread has taken the suspension, sends the interrupt again if it
-   was lost, and withdraws the suspension in the end. */
+   was lost, and finally withdraws the suspension. */
 static NTSTATUS KiConfirmSuspension(PKTHREAD Current, PKTHREAD Thread, PKI_SUSPEND_REQUEST Request)
 {
     ULONGLONG Begin = 0;
@@ -274,7 +274,7 @@ ULONG KeSuspendThread(PKTHREAD Thread)
     return Previous;
 }
 
-/* With SuspendLock held: the last suspension is over. */
+/* With SuspendLock held: the last suspension has ended. */
 static VOID KiLetGo(PKTHREAD Thread)
 {
     if (!KiLightweightResume(Thread)) {
@@ -321,7 +321,7 @@ ULONG KeResumeThread(PKTHREAD Thread)
     return (ULONG)Previous;
 }
 
-/* Takes only the suspension here, with every other APC held back: those do not expect to interrupt arbitrary code of the
+/* Takes only the suspension here and defers every other APC: those do not expect to interrupt arbitrary code of the
    program. They run at the thread's next delivery. */
 VOID KiSuspendInterrupt(PKTHREAD Thread)
 {
@@ -338,9 +338,9 @@ VOID KiSuspendInterrupt(PKTHREAD Thread)
 }
 
 /*
- * Registers. A thread that was interrupted has them in the frame of the host's handler, and they go back from there. While
- * SuspendLock is held the thread is not resumed. If its APC is not queued it has taken this suspension, after it had left
- * the one before; what it writes about that is either there or comes in a moment.
+ * Registers. Those of an interrupted thread are in the frame of the host's handler, and are restored from there. While
+ * SuspendLock is held the thread is not resumed. If its APC is not queued it has taken this suspension, after it had
+ * left the previous one; what it writes about that is visible already or very soon.
  */
 
 /* A lightweight suspension, which lasts while the lock is held. */
@@ -365,8 +365,8 @@ static PVOID KiStoppedFrame(PKTHREAD Thread)
     return __atomic_load_n(&Thread->InterruptFrame, __ATOMIC_RELAXED);
 }
 
-/* A thread that has stopped in a wait of the library sleeps in the host, which interrupts it there: its handler shows the
-   registers, and it sleeps on. They cannot be changed: the wait goes on with them. */
+/* A thread that has stopped in a wait of the library sleeps in the host and is interrupted there: its handler publishes
+   the registers, and the thread keeps sleeping. They cannot be changed: the wait continues with them. */
 typedef struct _KI_REGISTERS_WANTED {
     PCONTEXT Context;
     NTSTATUS Status;
@@ -387,7 +387,7 @@ VOID KiShowRegisters(PKTHREAD Thread)
     }
 }
 
-/* With SuspendLock held, so the thread sleeps on and nobody else asks. */
+/* With SuspendLock held, so the thread keeps sleeping and no other thread requests them. */
 static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
 {
     KI_REGISTERS_WANTED Wanted = {Context, STATUS_NOT_SUPPORTED, 0};
@@ -400,7 +400,7 @@ static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
             KiBackOff(Round++);
         }
     }
-    /* Taken back, or the handler has begun and is about to be done. acquire: as above */
+    /* Withdrawn, or the handler has begun and will finish soon. acquire: as above */
     if (__atomic_exchange_n(&Thread->RegistersWanted, NULL, __ATOMIC_ACQUIRE) == NULL) {
         while (!__atomic_load_n(&Wanted.Done, __ATOMIC_ACQUIRE)) {
             KiBackOff(Round++);

@@ -1,8 +1,8 @@
 /*
  * terminate.c: how one thread ends another. ps/thread.c has the thread's own end.
  *
- * A thread cannot be removed from outside: it may hold locks of the kernel. It is asked to stop and stops by itself, at
- * the first point where it holds none. The requester does not wait for that.
+ * A thread cannot be removed from outside: it may hold locks of the kernel. Another thread requests its end, and the
+ * thread stops itself at the first point where it holds none. The requester does not wait for that.
  *
  *      63          33 32                            31              0
  *     +--------------+------+------------------------+---------------+
@@ -15,9 +15,9 @@
  * 2. The requester sets the Exit bit in the wait register, which ends a wait that allows it (ExitOk); resumes a
  *    suspended thread; and interrupts a running one. The thread checks the bit wherever an APC could be delivered. A
  *    thread that was suspended just before it made the word Exiting is parked in its own end: it is resumed, too.
- * 3. The thread stops where a normal kernel APC could run, outside of system services: it holds no lock of the kernel,
- *    has raised no level and entered no region, none of its wait blocks is on a list of the kernel, and no memory of
- *    the library is half allocated. Anywhere else it continues until it gets to such a point.
+ * 3. The thread stops where a normal kernel APC could run, outside system services: it holds no lock of the kernel, has
+ *    raised no level and entered no region, none of its wait blocks is on a list of the kernel, and no memory of the
+ *    library is half allocated. Anywhere else it continues until it reaches such a point.
  * 4. Stopping is all that the thread does. It may have been interrupted anywhere in the program, with the heap's lock
  *    held, so it allocates and frees nothing, calls nothing of the program, pushes itself onto the list of stopped
  *    threads, and leaves by the system call that ends a host thread. Once it is on the list it does not touch its
@@ -25,13 +25,13 @@
  * 5. The reaper takes stopped threads from the list and runs each down as its own end would have: exit routines, APCs,
  *    mutants, queue; then it signals the thread object.
  *
- * The reaper is a thread of its own because a rundown may block and frees memory, and because no existing thread will
- * do: the requester may itself be terminated, and a work item may be waiting for the very thread. The first termination
- * creates it, before it requests anything. A forked child creates its own; the threads on the parent's list are among
- * those that stayed behind.
+ * The reaper is a thread of its own because a rundown may block and frees memory, and because no existing thread is
+ * suitable: the requester may itself be terminated, and a work item may be waiting for the very thread. The first
+ * termination creates it, before it requests anything. A forked child creates its own; the threads on the parent's list
+ * are among those that stayed behind.
  *
- * What the program had on the thread's stack stays behind: the host's stack and its thread-local memory, allocations,
- * locks of user mode that the thread held or waited for.
+ * These are leaked: the host's stack and its thread-local memory, allocations, and user-mode locks that the thread held
+ * or waited for.
  */
 #include "ownthread.h"
 #include "park.h"
@@ -175,7 +175,7 @@ VOID KiTerminateForkChild(VOID)
  */
 typedef enum _KI_HOST_HOLD { KiHostPresent, KiHostHeld, KiHostGone } KI_HOST_HOLD;
 
-/* FALSE: it is gone. acq_rel: one holder's work comes before the next one's, the recorded times before Gone */
+/* FALSE: it has ended. acq_rel: one holder's work happens before the next one's, the recorded times before Gone */
 static BOOLEAN KiChangeHostHold(PKTHREAD Thread, KI_HOST_HOLD New)
 {
     for (ULONG Round = 0;; Round += 1) {

@@ -1,5 +1,5 @@
 /*
- * thread.c: the table of threads, the way from an id to its thread, and how a thread starts and ends.
+ * thread.c: the table of threads, the lookup by id, and how a thread starts and ends.
  *
  * Slots come from a list of free ones, or from the end of the table if the list is empty. The head of the list is one
  * word, changed by compare-exchange:
@@ -9,12 +9,12 @@
  *     |             sequence            |     number of a slot + 1, or 0  |
  *     +---------------------------------+---------------------------------+
  *
- * 1. Slots are never given back to the host, so the link of a slot that another thread has just taken may be read.
+ * 1. Slots are never returned to the host, so the link of a slot that another thread has just taken may be read.
  * 2. The sequence grows with every change, so a head that was taken and put back in between does not compare equal.
- * 3. No lock: a host interrupt, or a fork by another thread, may come between any two instructions. At worst it leaves
- *    behind a slot that is neither free nor used, and a forked child rebuilds the list.
- * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be looking at its
- *    state, its registers or its id.
+ * 3. No lock: a host interrupt, or a fork by another thread, may occur between any two instructions. At worst it leaves
+ *    a slot that is neither free nor used, and a forked child rebuilds the list.
+ * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be reading its state,
+ *    its registers or its id.
  */
 #include "freedmemory.h"
 #include "wait.h"
@@ -139,8 +139,8 @@ static PKTHREAD KiFindThreadById(ULONG ThreadId)
     return Ended;
 }
 
-/* A hint: the thread may end, and its slot be reused, before the caller looks. For more, take a reference and compare the
-   id again. */
+/* A hint: the thread may end, and its slot be reused, before the caller uses it. For certainty, take a reference and
+   compare the id again. */
 PKTHREAD KiLookupThreadById(ULONG ThreadId)
 {
     KI_CID_BUCKET *Bucket = &KiCidTable[ThreadId % KI_CID_BUCKETS];
@@ -299,7 +299,7 @@ volatile ULONG KiThreadsEnded;
 
 VOID KiEndThread(PKTHREAD Thread)
 {
-    /* release: pairs with the acquire of a thread that asks for the exit status */
+    /* release: pairs with the acquire of a thread that queries the exit status */
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELEASE);
     /* acq_rel: pairs with itself; the thread with the highest ordinal sees all others as ended */
     Thread->EndOrdinal = __atomic_add_fetch(&KiThreadsEnded, 1, __ATOMIC_ACQ_REL);
@@ -322,7 +322,7 @@ VOID KiRebuildFreeSlots(VOID)
 
 /*
  * Makes Thread the running one, unless a signal handler has adopted the host thread in between: the compare-exchange is
- * against this very thread. Everything that a handler may look at is in place before it.
+ * against this very thread. Everything that a handler may read is in place before it.
  */
 static BOOLEAN KiStartThread(PKTHREAD Thread)
 {

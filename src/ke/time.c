@@ -1,4 +1,4 @@
-/* time.c: the clocks. All have the full resolution of the host, also where the caller does not ask for it. */
+/* time.c: the clocks. All have the full resolution of the host, even if the caller does not request it. */
 #include "ki.h"
 
 VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime)

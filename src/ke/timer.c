@@ -8,14 +8,15 @@
  * due (KiPollClock). A timer may then be late by a tick of NT's clock.
  *
  * A setter must wake the clock if and only if the new timer is earlier than what the clock sleeps for.
- * 1. The clock resets KiClockWake to 0, stores KI_TIME_NEVER in KiClockDue, looks at each table under its lock, stores
- *    in KiClockDue what it will sleep for, and sleeps unless KiClockWake is set.
+ * 1. The clock resets KiClockWake to 0, stores KI_TIME_NEVER in KiClockDue, reads each table under its lock, stores in
+ *    KiClockDue what it will sleep for, and sleeps unless KiClockWake is set.
  * 2. A setter puts its timer into the table, under the lock, then reads KiClockDue, and if its time is earlier sets
  *    KiClockWake.
- * 3. So either the clock looks at that table after the timer is in, or the setter reads a KiClockDue that was stored
- *    before that look or later: KI_TIME_NEVER, or the time that the clock sleeps for, which is the right one to compare.
- * 4. Both sides exchange KiClockWake: a clock that takes back a setter's 1 looks at the tables after that setter's timer
- *    was in. While it is 1, further setters make no system call.
+ * 3. So either the clock reads that table after the timer is in it, or the setter reads a KiClockDue that was stored
+ *    before that read or later: KI_TIME_NEVER, or the time that the clock sleeps for, which is the right one to
+ *    compare.
+ * 4. Both sides exchange KiClockWake: a clock that resets a setter's 1 reads the tables after that setter's timer was
+ *    in. While it is 1, further setters make no system call.
  */
 #include "freedmemory.h"
 #include "timer.h"
@@ -33,13 +34,13 @@
 #define KI_TURN_BUDGET 256     /* timers that are moved under one hold of a table's lock */
 #define KI_EXPIRY_GROUP 16     /* timers that are removed under one hold of a table's lock */
 #define KI_EXPIRY_LOOKS 64     /* due timers that are examined for that: there may be a million */
-#define KI_EXPIRY_BATCH 256    /* groups of one wheel that expire before the clock looks at the other wheels */
+#define KI_EXPIRY_BATCH 256    /* groups of one wheel that expire before the clock checks the other wheels */
 
 volatile ULONG64 KiClockDue[2] = {KI_TIME_NEVER, KI_TIME_NEVER};
 static volatile ULONG KiClockWake;
 volatile ULONG KiClockMissing;
 
-/* Processor 0's table always exists; any timer may go there when there is no memory for another. */
+/* Processor 0's table always exists; any timer may use it when there is no memory for another. */
 static KTIMER_TABLE KiFirstTimerTable;
 static PKTIMER_TABLE KiTimerTables = &KiFirstTimerTable;
 KD_REGISTER_ROOT(KiTimerTables);
@@ -238,9 +239,9 @@ static VOID KiUnlockTimer(PVOID Context)
 }
 
 /*
- * The timer's time has come. With the object locked and the timer in no table: signals it, files it again if it is
- * periodic, queues its DPC, and unlocks it; its memory may then be gone. SystemTime: 0, or what an earlier call has left
- * there, so that timers that expire together ask once. Returns the next time of a periodic timer, KI_TIME_NEVER for
+ * The timer is due. With the object locked and the timer in no table: signals it, files it again if it is periodic,
+ * queues its DPC, and unlocks it; its memory may then be invalid. SystemTime: 0, or the value from an earlier call, so
+ * that timers that expire together read the clock once. Returns the next time of a periodic timer, KI_TIME_NEVER for
  * another one. 0: nothing was done, the object is still locked, and the caller has to start over.
  */
 static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN AtOnce, ULONG64 Word,
@@ -280,8 +281,8 @@ static DECLSPEC_NOINLINE ULONG64 KiSignalAndUnlockTimer(PKTIMER Timer, BOOLEAN A
 
 /*
  * A relative time that is far away counts from the host's last tick, plus the whole tick that may have passed since: it
- * comes a tick late at most, early only where the tick itself was late, and setting a timer costs half as much. NT's own
- * times all are times of its ticks, which are longer.
+ * expires at most a tick late, early only if the tick itself was late, and setting a timer costs half as much. All of
+ * NT's own times are times of its ticks, which are longer.
  */
 FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 {
@@ -368,8 +369,8 @@ FORCEINLINE BOOLEAN KiSetTimerInline(PKTIMER Timer, const KI_TIMER_SETTING *Sett
     if (Raise) {
         KiLowerIrql(Thread, OldIrql);
     }
-    /* relaxed: if the clock looked at the table before the timer was in it, the table's lock has made visible what the
-       clock had stored before that look (KiRunClock) */
+    /* relaxed: if the clock read the table before the timer was in it, the table's lock has made visible what the clock
+       had stored before that (KiRunClock) */
     if (Next < __atomic_load_n(&KiClockDue[Absolute], __ATOMIC_RELAXED)) {
         KiWakeClock();
     }
@@ -408,7 +409,7 @@ BOOLEAN KeCancelTimer(PKTIMER Timer)
 {
     /* acquire: pairs with the expirer's KiUnlockObject, after which the timer's memory may be freed */
     ULONG64 Word = __atomic_load_n(KiHeaderWord(&Timer->Header), __ATOMIC_ACQUIRE);
-    /* KI_LOCKED: an outside timer never shows Inserted. A local one keeps the bit until it is unlocked. */
+    /* KI_LOCKED: an outside timer never has Inserted set. A local one keeps the bit until it is unlocked. */
     if (!(Word & (KI_LOCKED | KI_TIMER_INSERTED))) {
         return FALSE;
     }
@@ -435,13 +436,13 @@ BOOLEAN KeReadStateTimer(PKTIMER Timer)
 typedef enum _KI_EXPIRY {
     KiNothingDue,
     KiTimerExpired,
-    KiWheelTurning,      /* timers have to be moved before it is known what is due */
+    KiWheelTurning,      /* timers have to be moved before the due ones are known */
     KiTimersBusy,        /* other threads set, cancel or wait for what is due */
     KiNeedsDispatchLevel /* what is due has a DPC */
 } KI_EXPIRY;
 
 /*
- * With the table locked: locks and removes due timers, Timer first. Stops behind one whose expiry may need another
+ * With the table locked: locks and removes due timers, Timer first. Stops after one whose expiry may need another
  * object's lock (4 in timer.h). *Expiry: why there are none.
  */
 static ULONG KiTakeDueTimers(PKTHREAD Thread, PKI_WHEEL Wheel, PKTIMER Timer, PKI_LOCKED_TIMER Group, KI_EXPIRY *Expiry)
@@ -585,7 +586,7 @@ static VOID KiWakeSleepingClock(VOID)
 }
 
 /*
- * Without the thread, the caller is the clock for once, and threads that sleep are woken to act as the clock from then
+ * Without the thread, the caller acts as the clock once, and sleeping threads are woken to act as the clock from then
  * on. They request the thread again at every tick, so the request need not be kept.
  */
 static BOOLEAN KiServeClock(PVOID Context, BOOLEAN HasThread)

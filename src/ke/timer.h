@@ -13,7 +13,7 @@
  *    periodic, and its DPC is queued. So after a cancel and KeFlushQueuedDpcs the DPC may be freed as well.
  * 4. A thread holds one table's lock at a time, and does not wait for an object under it. The expirer holds several
  *    objects, a group, in which only the last may need another object's lock: the others have no waiters and do no more
- *    than queue a DPC. They are signaled and unlocked in turn, so the last one is alone by then.
+ *    than queue a DPC. They are signaled and unlocked in turn, so only the last one is still locked by then.
  * 5. A timer's DPC may free the timer, even from another processor. So the DPC is queued before the object is unlocked
  *    (3) and runs only afterwards: the object is unlocked while the queue is still locked, at DISPATCH_LEVEL, where a
  *    DPC of the same processor is only queued.
@@ -44,7 +44,7 @@
 #define KI_TIMER2_RUNNING 0x00001000ull
 #define KI_TIMER2_DISABLED 0x00002000ull
 
-/* The bit that says that the timer is in a table. Type: as in KTIMER.Processor. */
+/* The bit that is set while the timer is in a table. Type: as in KTIMER.Processor. */
 FORCEINLINE ULONG64 KiInsertedFlag(ULONG Type)
 {
     return Type & KI_TIMER_EXECUTIVE ? KI_TIMER2_INSERTED : KI_TIMER_INSERTED;
@@ -65,12 +65,12 @@ typedef struct _KI_TIMER_SETTING {
     ULONG Type;       /* KI_TIMER_EXECUTIVE and the tolerance, as in KTIMER.Processor; the other bits are derived */
     PKDPC Dpc;
     PKI_TIMER_CALL Call; /* in place of Dpc */
-    BOOLEAN Exact;       /* a relative time counts from this very moment, however far away it is */
+    BOOLEAN Exact;       /* a relative time counts from now, however far away it is */
 } KI_TIMER_SETTING;
 
 ULONG KiEncodeTolerance(ULONG64 Units); /* as in KI_TIMER_TOLERANCE_SHIFT, rounded down */
 BOOLEAN KiSetTimer(PKTIMER Timer, const KI_TIMER_SETTING *Setting); /* was it set? A disabled EX_TIMER stays as it is */
-/* With the object locked: removes it from its table. Type: before the timer was first set, Processor does not say. */
+/* With the object locked: removes it from its table. Type: before the timer was first set, Processor is not valid. */
 BOOLEAN KiRemoveTimer(PKTIMER Timer, ULONG Type, ULONG64 *Word);
 
 NTSTATUS KiEnsureClock(VOID); /* STATUS_INSUFFICIENT_RESOURCES: there is no clock thread, see ownthread.h */

@@ -1,13 +1,13 @@
 /*
  * verifier.c: turns the verifier on and off while the process runs.
  *
- * A spinlock that was acquired before has no note and no owner in its word, and must not be accused when it is released.
- * Its owner owns a processor until then. So
+ * A spinlock that was acquired before has no note and no owner in its word, and its release must not be reported. Its
+ * owner owns a processor until then. So
  *
- * 1. every processor is forgiven KI_HELD_LOCKS releases without a note, before the verifier is on;
- * 2. after all threads have passed a barrier, each acquire has a note. A processor that is free then has no lock from
- *    before, and loses what it was forgiven. One that is busy keeps it: a wrong release there may go unnoticed;
- * 3. a word that says "held" without an owner is taken for one from before (KiVerifySpinLockOwned).
+ * 1. every processor is allowed KI_HELD_LOCKS releases without a note, before the verifier is on;
+ * 2. after all threads have passed a barrier, each acquire has a note. A processor that is free then holds no earlier
+ *    lock, and loses the allowance. A busy one keeps it: a wrong release there may go unnoticed;
+ * 3. a word that says "held" without an owner counts as an earlier acquire (KiVerifySpinLockOwned).
  *
  * Locks that are acquired below DISPATCH_LEVEL name their owner in every mode.
  */

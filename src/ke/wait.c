@@ -21,7 +21,7 @@ static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeo
 /*
  * From here to the wait the thread is at DISPATCH_LEVEL, so it takes no APC and is not suspended. It does not own a
  * processor: taking one could block, and nothing but the wait may follow. Prcb names one for readers of its number;
- * interrupts, and a caller that lowers the level instead of waiting, go by the Owner word.
+ * interrupts, and a caller that lowers the level instead of waiting, use the Owner word.
  */
 VOID KiSetWaitNext(PKTHREAD Thread)
 {
@@ -32,7 +32,8 @@ VOID KiSetWaitNext(PKTHREAD Thread)
         KiSetIrql(Thread, DISPATCH_LEVEL);
         Thread->Prcb = Prcb;
     }
-    /* The level first: a suspension that interrupts the thread waits itself, and must not take WaitNext for its own wait. */
+    /* The level first: a suspension that interrupts the thread waits itself, and must not apply WaitNext to its own
+       wait. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     Thread->WaitIrql = OldIrql;
     Thread->WaitNext |= KI_WAIT_NEXT_SIGNALED;
@@ -164,8 +165,8 @@ static BOOLEAN KiMayTake(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Threa
     return KiIsSignaledFor(Header, Word, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT;
 }
 
-/* By rule 5 of dispatch.h, as they come. Returns how many are locked, from the first one on. The second lock of an
-   object that is named twice is only tried, and fails. */
+/* By rule 5 of dispatch.h, in the caller's order. Returns how many are locked, from the first one on. The second lock
+   of an object that is named twice is only tried, and fails. */
 static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
 {
     PDISPATCHER_HEADER Highest = NULL;
@@ -221,7 +222,7 @@ static DECLSPEC_NOINLINE NTSTATUS KiConsumeAndUnlock(PVOID Object[], ULONG Count
 static NTSTATUS KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread)
 {
     NTSTATUS Status = STATUS_PENDING;
-    /* Without a lock this is a hint, but if one is not signaled now, there was a moment at which they were not all. */
+    /* Without a lock this is a hint, but if one is not signaled now, then there was a moment at which not all were. */
     for (ULONG Index = 0; Index < Count; Index += 1) {
         ULONG64 Word = KiReadHeader(Object[Index]);
         if (!(Word & KI_LOCKED) && !KiMayTake(Object[Index], Word, Thread)) {
@@ -241,7 +242,7 @@ static NTSTATUS KiTryConsumeAll(PVOID Object[], ULONG Count, PKTHREAD Thread)
     return Status;
 }
 
-/* The spin before a wait, a few objects per look, so that it is no longer for many objects. */
+/* The spin before a wait, a few objects per check, so that it does not take longer for many objects. */
 typedef struct _KI_ANY_SPIN {
     PVOID *Objects;
     ULONG Count;
@@ -300,7 +301,7 @@ static BOOLEAN KiIsAscending(PVOID Object[], ULONG Count, const USHORT Order[])
 #define KI_GAPS_OF_FEW 4
 static const USHORT KiGaps[] = {45915, 20407, 9070, 4031, 1791, 701, 301, 132, 57, 23, 10, 4, 1};
 
-/* Objects allocated or declared one after the other are often in order already. Otherwise a Shell sort. */
+/* Objects allocated or declared one after the other are often already in order. Otherwise a Shell sort. */
 FORCEINLINE BOOLEAN KiSortByGaps(PVOID Object[], ULONG Count, USHORT Order[], ULONG FirstPass)
 {
     for (ULONG Index = 0; Index < Count; Index += 1) {
@@ -358,7 +359,7 @@ BOOLEAN KiLockInOrder(PKTHREAD Thread)
     return TRUE;
 }
 
-/* The wait cannot be over while one of its objects is locked: its thread has yet to unlink the block. */
+/* The wait cannot end while one of its objects is locked: its thread has yet to unlink the block. */
 VOID KiUnlockInOrder(PKTHREAD Thread)
 {
     KiUnlockFirstInOrder(Thread, Thread->WaitBlockCount);
@@ -506,7 +507,7 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     return KiWait(&Wait);
 }
 
-/* The fast path of an outside object, which the fast paths of local ones leave to this. */
+/* The fast path of an outside object, which the fast paths of local ones do not handle. */
 NTSTATUS KiWaitForLockedObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {

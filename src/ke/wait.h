@@ -13,7 +13,7 @@
  *
  * 1. S reaches T either through a block on the list of an object that S has locked, or through T's register (alert,
  *    APC, suspension). T cannot leave its wait while S holds that lock, because T needs it to unlink; KTHREADs are
- *    never unmapped. So S never touches a wait that is over.
+ *    never unmapped. So S never touches a wait that has ended.
  * 2. A wait that another thread ended returns only after that thread's store to WakeWord, its last access.
  * 3. T ends its own wait (timeout, alert found at commit) by the same compare-exchange. So a signal that races with a
  *    timeout has one winner, and only the winner consumes.
@@ -37,7 +37,7 @@
 
 /* Objects. */
 
-/* What a wait takes from an object, by the object's type; from all other types, nothing. */
+/* What a wait consumes, by the object's type; nothing for all other types. */
 #define KI_TAKES_SIGNAL                                                                                                \
     ((ULONG64)1 << EventSynchronizationObject | (ULONG64)1 << GateObject | (ULONG64)1 << TimerSynchronizationObject)
 #define KI_TAKES_COUNT ((ULONG64)1 << SemaphoreObject)
@@ -131,7 +131,7 @@ BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself;
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
 /* suspend.c */
-VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it computes its deadline again */
+VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it recomputes its deadline */
 
 /* wait.c */
 
@@ -163,8 +163,8 @@ typedef struct _KI_WAIT {
     ULONG Flags;  /* more KI_WAIT_ bits for the register */
     HAL_DEADLINE Deadline;
     UCHAR Types[MAXIMUM_WAIT_OBJECTS]; /* of the objects that were linked or tested: the object that ends the wait may be
-                                          freed by then, unless it is a mutant that the thread now owns. Of many
-                                          objects the array goes on behind the structure: KiTypeOf */
+                                          freed by then, unless it is a mutant that the thread now owns. For many
+                                          objects the array continues after the structure: KiTypeOf */
 } KI_WAIT, *PKI_WAIT;
 
 FORCEINLINE PUCHAR KiTypeOf(PKI_WAIT Wait, ULONG Index)
@@ -185,7 +185,7 @@ NTSTATUS KiLinkAll(PKI_WAIT Wait);
 VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* by a thread whose wait has taken Header */
 /* TRUE: *Status is pending and ends the wait before it tests any object. */
 BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status);
-/* The end of a wait that kernel code asked for: runs user APCs, and raises what the kernel raises. */
+/* The end of a wait by kernel code: runs user APCs, and raises what the kernel raises. */
 NTSTATUS KiFinishWait(NTSTATUS Status);
 NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
 /* FALSE: the objects are not all different. */
@@ -195,7 +195,7 @@ BOOLEAN KiHasDuplicates(PVOID Object[], ULONG Count);
 NTSTATUS KiSetWaitNextIf(BOOLEAN Wait, NTSTATUS Status); /* the same for an outside object; returns Status */
 VOID KiSetWaitNext(PKTHREAD Thread); /* after a signal with Wait TRUE: at DISPATCH_LEVEL until the wait that follows */
 
-/* TRUE: the wait is over, and *Status its result. */
+/* TRUE: the wait has ended with *Status. */
 BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 
@@ -205,13 +205,13 @@ VOID KiUnlockInOrder(PKTHREAD Thread);
 BOOLEAN KiAllSignaledFor(PKTHREAD Thread);
 NTSTATUS KiConsumeAll(PKTHREAD Thread);
 
-/* Nothing precedes the wait: no alert to check, no level to lower or to complain about. */
+/* Nothing precedes the wait: no alert to check, no level to lower or to report. */
 FORCEINLINE BOOLEAN KiMayConsumeAtOnce(PKTHREAD Thread, BOOLEAN Alertable)
 {
     return !Alertable && !Thread->WaitNext && Thread->Irql < DISPATCH_LEVEL;
 }
 
-/* The same, for what the verifier does not watch. */
+/* The same, for waits that the verifier does not watch. */
 FORCEINLINE BOOLEAN KiMayTakeAtOnce(PKTHREAD Thread)
 {
     return !(Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) && Thread->Irql < DISPATCH_LEVEL;
@@ -274,7 +274,7 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 
 /*
  * The status of a wait for any of many objects, inside the engine: the index of an object is beyond STATUS_TIMEOUT and
- * its like. No other status of a wait is in these two ranges; MAXUSHORT objects end below the second one.
+ * similar statuses. No other status of a wait is in these two ranges; MAXUSHORT objects end below the second one.
  */
 #define KI_MANY_WAIT_0 ((NTSTATUS)0x10000)
 #define KI_MANY_ABANDONED_0 ((NTSTATUS)0x20000)
@@ -319,7 +319,7 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
                       PLIST_ENTRY *EntryArray, ULONG Count);
 BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
-VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait is over: it counts again, above the limit if necessary */
+VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait has ended: it counts again, above the limit if necessary */
 VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, regardless of the concurrency limit; or NULL */
@@ -368,7 +368,7 @@ FORCEINLINE BOOLEAN KiIsOnWaitList(const KTHREAD *Thread)
 FORCEINLINE VOID KiEnterWaitState(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
-    /* relaxed: others only show it, and the reason */
+    /* relaxed: others only display it and the reason */
     __atomic_store_n(&Thread->State, Waiting, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->WaitReason, (UCHAR)Wait->Reason, __ATOMIC_RELAXED);
     Thread->WaitMode = Wait->Mode;
@@ -415,8 +415,8 @@ static inline BOOLEAN KiIsWoken(ULONG WakeWord, PVOID Sleep)
     return WakeWord == KI_WOKEN;
 }
 
-/* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that stands in for the
-   clock wakes earlier: see timer.c. */
+/* When to wake up at the latest. A lightweight suspend has no deadline while it lasts. A thread that acts as the clock
+   wakes earlier: see timer.c. */
 static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
 {
     static const HAL_DEADLINE NoDeadline = {HalNoDeadline, 0};

@@ -2,7 +2,7 @@
  * waitsteps.h: the waiter's steps, for wait.c and manyobjects.c. Theory in wait.h.
  *
  * Many is a constant in each caller. TRUE: a wait for any of so many objects that a status of Windows cannot hold the
- * index of each; the two ranges KI_MANY_ hold it. A wait for up to 64 objects has the code that it had without it.
+ * index of each; the two ranges KI_MANY_ hold it. A wait for up to 64 objects compiles to the same code as without it.
  */
 #ifndef INTERLOCK_KE_WAITSTEPS_H
 #define INTERLOCK_KE_WAITSTEPS_H
@@ -63,7 +63,7 @@ FORCEINLINE NTSTATUS KiEndByObject(PKI_WAIT Wait, ULONG Index, BOOLEAN Many, ULO
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_WAIT_0;
     if (!KiEndOwnWait(Thread)) {
-        return STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait finds out */
+        return STATUS_PENDING; /* a signal through an earlier block was faster; KiCommitWait detects that */
     }
     if (Wait->WaitType != KI_WATCH_BLOCK &&
         KiConsumeLocked(Wait->Blocks[Index].Object, Word, Thread) == STATUS_ABANDONED) {

@@ -7,7 +7,7 @@
  *   reserve   NtSetIoCompletionEx: part of a reserve object, which the queue references (packet.c)
  *   wait      a signal: part of a wait completion packet, which has its own rules (waitpacket.c)
  *
- * A thread that takes an entry out of the queue, in whatever way, owns the packet and returns it by NtpReleasePacket.
+ * A thread that removes an entry from the queue, in any way, owns the packet and returns it with NtpReleasePacket.
  */
 #ifndef INTERLOCK_NT_COMPLETION_H
 #define INTERLOCK_NT_COMPLETION_H

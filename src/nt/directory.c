@@ -51,7 +51,7 @@ NTSTATUS ZwOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcces
 
 /*
  * The caller's buffer while it is being filled: entries from the front, with an empty one behind the last, and strings
- * from the back. In the end the strings move to where the entries end.
+ * from the back. Finally the strings move to the end of the entries.
  */
 typedef struct _NTP_LISTING {
     POBJECT_DIRECTORY_INFORMATION Entry;
@@ -227,7 +227,7 @@ NTSTATUS ZwOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess,
     return NTP_SERVICE(ObpOpenHandleAs(KernelMode, &ObpSymbolicLinkType, ObjectAttributes, DesiredAccess, LinkHandle));
 }
 
-/* With ReturnedLength the caller wants the terminating null, too. */
+/* With ReturnedLength the caller also gets the terminating null. */
 static NTSTATUS NtpCopyTarget(POBJECT_SYMBOLIC_LINK Link, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
 {
     ULONG Length = Link->Length * (ULONG)sizeof(WCHAR);

@@ -75,7 +75,7 @@ NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
         NtpCreateEvent(KernelMode, EventHandle, DesiredAccess, ObjectAttributes, EventType, InitialState));
 }
 
-/* With a handle that keeps it; the caller gets no reference of its own. */
+/* The handle keeps the event alive; the caller gets no reference. */
 static PKEVENT NtpCreateDriverEvent(PUNICODE_STRING EventName, PHANDLE EventHandle, EVENT_TYPE EventType)
 {
     OBJECT_ATTRIBUTES Attributes;
@@ -348,7 +348,7 @@ NTSTATUS NtSetHighWaitLowEventPair(HANDLE EventPairHandle)
     return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHighWaitLow));
 }
 
-/* The events that say how much memory there is. win32/memorystatus.c decides when they are set. */
+/* The events for scarce and for plentiful memory. win32/memorystatus.c decides when they are set. */
 
 static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
 {

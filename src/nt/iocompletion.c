@@ -40,7 +40,7 @@ static VOID NtpClosePort(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR Handl
     }
 }
 
-/* A post that was under way when the last handle was closed may have left an entry. */
+/* A post that was in progress when the last handle was closed may have left an entry. */
 static VOID NtpDeletePort(PVOID Object)
 {
     NtpRundownPort(Object);
@@ -136,13 +136,13 @@ static VOID NtpDeliverPacket(PLIST_ENTRY Entry, PFILE_IO_COMPLETION_INFORMATION 
     NtpReleasePacket(Packet);
 }
 
-/* A queue may return a status in place of an entry; no entry has such a low address. */
+/* A queue may return a status instead of an entry; no entry has such a low address. */
 static BOOLEAN NtpIsStatus(PLIST_ENTRY Entry)
 {
     return (ULONG_PTR)Entry <= MAXUSHORT;
 }
 
-/* Up to NTP_REMOVE_BATCH packets: STATUS_SUCCESS and *Removed of them, or why there is none. */
+/* Up to NTP_REMOVE_BATCH packets: STATUS_SUCCESS and *Removed of them, or the status if there is none. */
 static NTSTATUS NtpRemoveBatch(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION Information, ULONG Count,
                                KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout, PULONG Removed)
 {
@@ -175,7 +175,7 @@ static NTSTATUS NtpRemovePackets(PNTP_PORT Port, PFILE_IO_COMPLETION_INFORMATION
     return Status;
 }
 
-/* One packet, or why there is none; then nothing is written. */
+/* One packet, or the status if there is none; then nothing is written. */
 FORCEINLINE NTSTATUS NtpRemovePacket(PNTP_PORT Port, PVOID *KeyContext, PVOID *ApcContext,
                                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER Timeout)
 {

@@ -1,7 +1,7 @@
 /*
  * keptport.h: the reference on a port that a thread keeps from one call to the next. Included by iocompletion.c alone.
  *
- * Producers and consumers of a port use the same handle as fast as they can. If each call took its reference from the
+ * Producers and consumers of a port use the same handle at a high rate. If each call took its reference from the
  * handle's entry and returned it there, that entry would be a cache line that bounces twice per packet. So a thread
  * keeps the reference in its slot, and as long as the handle is open for the same port a call only reads the entry and
  * writes the thread's own memory, by plain stores.
@@ -12,27 +12,28 @@
  *      KeptAccess    the Access word of the entry at that time (obp.h)
  *      UsesKeptPort  of NTP_THREAD: a call is using the kept port, or changing what is kept
  *
- * 1. A thread that takes a port out of KeptPort, by an atomic operation, owns the reference.
+ * 1. A thread that removes a port from KeptPort, by an atomic operation, owns the reference.
  * 2. Only the thread itself puts a port there, and only while UsesKeptPort is set; a call that an APC makes meanwhile
  *    leaves the slot alone. The thread reads the slot only while UsesKeptPort is set, so no APC changes it in between.
- * 3. The closer of a handle of the port sets NTP_GIVE_BACK, executes a barrier on all threads, and takes the port out
- *    of each slot that is not in use. A thread sets UsesKeptPort, then checks for NTP_GIVE_BACK and uses no such port;
- *    it clears UsesKeptPort, then checks again and takes such a port out. So the port of a slot in use is taken by its
- *    thread when the call ends, any other by the closer.
+ * 3. The closer of a handle of the port sets NTP_GIVE_BACK, executes a barrier on all threads, and removes the port
+ *    from each slot that is not in use. A thread sets UsesKeptPort, then checks for NTP_GIVE_BACK and does not use such
+ *    a port; it clears UsesKeptPort, then checks again and removes such a port. So its thread removes the port of a
+ *    slot in use when the call ends, and the closer removes any other.
  * 4. A thread that has put a port into its slot then checks the entry; a closer has changed the entry and then checks
  *    the slots. All four accesses are seq_cst: at least one of the two sees the other.
  * 5. By 3 and 4 no port outlives its last handle because a thread used it once: not if the thread has ended or is idle,
  *    nor if it stayed behind in the parent of a fork, since then its slot is not in use.
  * 6. The kept port is used only if the entry still has that Access and that port: the handle may have been closed, and
- *    reopened for another object, before the closer gets to the slots.
+ *    reopened for another object, before the closer reaches the slots.
  * 7. Two closers of two handles of the port, and a thread that calls: both closers may want the reference in the slot, and
- *    one compare-exchange of KeptPort gives it to one of them or to the thread. What the thread did with the port happens
- *    before its end, by the release of UsesKeptPort and the acquire in NtpIsSlotInUse. A model in which the barrier on all
- *    threads is a fence of the closer alone shows a race here, and one without the barrier a reference that is left over.
- *    Both are store buffering: the store of UsesKeptPort and the load of KeptPort after it pass each other. The barrier makes
- *    each thread order the two, which no fence of another thread does. So it is the model that is wrong, not the code. Where
- *    the host has no such barrier the store is a seq_cst exchange (KiStoreBeforeLook), and the marks are seq_cst as well.
- *    lab/user/keptport.c has it: port_kept_two_closers, complete under sc, and under RC11 up to a number of preemptions.
+ *    one compare-exchange of KeptPort decides which of them, or the thread, gets it. What the thread did with the port
+ *    happens before its end, by the release of UsesKeptPort and the acquire in NtpIsSlotInUse. A model in which the
+ *    barrier on all threads is a fence of the closer alone shows a race here, and one without the barrier a reference
+ *    that is left over. Both are store buffering: the store of UsesKeptPort and the load of KeptPort after it pass each
+ *    other. The barrier makes each thread order the two, which no fence of another thread does. So the model is wrong,
+ *    not the code. If the host has no such barrier the store is a seq_cst exchange (KiStoreBeforeLook), and the marks
+ *    are seq_cst as well. The scenario is in lab/user/keptport.c: port_kept_two_closers, complete under sc, and under
+ *    RC11 up to a number of preemptions.
  */
 #ifndef INTERLOCK_NT_KEPTPORT_H
 #define INTERLOCK_NT_KEPTPORT_H
@@ -53,7 +54,7 @@ static VOID NtpDropPort(ULONG_PTR Kept)
     }
 }
 
-/* Takes the port out of the slot if it has NTP_GIVE_BACK. */
+/* Removes the port from the slot if it has NTP_GIVE_BACK. */
 static DECLSPEC_NOINLINE VOID NtpTakeBackPort(PKTHREAD Thread)
 {
     PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
@@ -73,7 +74,7 @@ FORCEINLINE VOID NtpEndPortUse(PKTHREAD Thread)
     }
 }
 
-/* relaxed, both: a close that came before this call has changed the entry by now */
+/* relaxed, both: a close before this call has already changed the entry */
 FORCEINLINE BOOLEAN NtpIsKeptFor(PNTP_THREAD_KEPT Slot, ULONG_PTR Port)
 {
     POBP_HANDLE_ENTRY Entry = Slot->KeptEntry;
@@ -144,7 +145,7 @@ FORCEINLINE VOID NtpReturnPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT_USE Use
     }
 }
 
-/* Returns whether another thread than Closer keeps the port. */
+/* Returns whether a thread other than Closer keeps the port. */
 static BOOLEAN NtpMarkKeptPorts(PNTP_PORT Port, ULONG Slots, PKTHREAD Closer)
 {
     BOOLEAN KeptByOther = FALSE;

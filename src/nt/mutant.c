@@ -3,7 +3,8 @@
  *
  * A mutant may lose its last reference while a thread owns it. It is then still on the owner's list of mutants, which
  * only the owner touches, so the owner unlinks and frees it: in a special kernel APC, or when it ends, which abandons
- * its mutants and runs down its APCs. Nobody can find the mutant by then, so only the owner's end changes the owner.
+ * its mutants and runs down its APCs. No other thread can find the mutant by then, so only the owner's end changes the
+ * owner.
  */
 #include "ntp.h"
 
@@ -88,7 +89,7 @@ static VOID NtpDeleteMutant(PVOID Object)
     PNTP_MUTANT Mutant = Object;
     PKTHREAD Thread = KiCurrentThread();
     if (KiIsOutside(&Mutant->Mutant.Header)) {
-        HalFree(ObpHeaderOf(Mutant)); /* the world knows who owns it */
+        HalFree(ObpHeaderOf(Mutant)); /* the world records its owner */
         return;
     }
     for (ULONG Round = 0; !NtpIsFreeMutant(&Mutant->Mutant); Round++) {
@@ -139,7 +140,7 @@ NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
     return Status;
 }
 
-/* What both kinds of queries answer from. */
+/* The source of both kinds of queries. */
 typedef struct _NTP_MUTANT_STATE {
     MUTANT_BASIC_INFORMATION Basic;
     MUTANT_OWNER_INFORMATION Owner;

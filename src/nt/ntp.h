@@ -75,7 +75,7 @@ FORCEINLINE VOID NtpReturnLength(PULONG ReturnLength, ULONG Length)
     }
 }
 
-/* FALSE: the caller has no place for the handle. A service that fails leaves 0 there. */
+/* FALSE: the caller provides no place for the handle. A service that fails stores 0 there. */
 FORCEINLINE BOOLEAN NtpClearHandle(PHANDLE Handle)
 {
     if (Handle == NULL) {
@@ -85,7 +85,7 @@ FORCEINLINE BOOLEAN NtpClearHandle(PHANDLE Handle)
     return TRUE;
 }
 
-/* Ends a wait by handle, after the caller has returned what it held for the wait: an APC may never return. */
+/* Ends a wait by handle, after the caller has released what it held for the wait: an APC may never return. */
 FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
 {
     if (__builtin_expect(Status == STATUS_USER_APC, 0)) {
@@ -102,8 +102,8 @@ NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Don
 NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);
 NTSTATUS NtpQueryDescriptorKind(HANDLE Handle, HAL_DESCRIPTOR_KIND *Kind);
 
-/* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle, too, is the process. Heirlooms:
-   the handles that it inherits; NULL: none. */
+/* process.c: creates a process of the host, which NtCreateUserProcess would do. ThreadHandle also refers to the
+   process. Heirlooms: the handles that it inherits; NULL: none. */
 typedef struct _NTP_HEIRLOOMS {
     const HANDLE *List;              /* NULL: all that are marked as inherited */
     ULONG Count;
@@ -111,8 +111,8 @@ typedef struct _NTP_HEIRLOOMS {
 NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                               PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
 
-/* directory.c: private namespaces, which NtCreatePrivateNamespace and its like would do. Boundary: a text that stands for
-   the boundary descriptor. */
+/* directory.c: private namespaces, as NtCreatePrivateNamespace and similar services would do. Boundary: a text that
+   stands for the boundary descriptor. */
 NTSTATUS NtpOpenPrivateNamespace(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES ObjectAttributes, BOOLEAN Create,
                                  PHANDLE NamespaceHandle);
 NTSTATUS NtpDeletePrivateNamespace(HANDLE NamespaceHandle); /* other processes no longer find it */

@@ -19,7 +19,7 @@ NTSTATUS NtClose(HANDLE Handle)
 
 /* Duplicating. */
 
-/* A process whose handles are used. 0: this one. */
+/* The process whose handles are used. 0: this one. */
 static NTSTATUS NtpIdentifyHandleProcess(HANDLE ProcessHandle, KPROCESSOR_MODE Mode, PULONG ProcessId)
 {
     PEPROCESS Process;

@@ -1,10 +1,10 @@
 /*
  * packet.c: the memory of packets: plain ones, and reserve objects.
  *
- * A producer takes a plain packet and a consumer frees it, often on different processors and as fast as they can. A
- * shared free list would be a cache line that bounces twice per packet, and so would a list through the packets
- * themselves: the allocating thread would have to wait for the line that the freeing one wrote last. So free packets
- * are found by arrays of pointers, one array per processor, which are filled and emptied in bulk:
+ * A producer takes a plain packet and a consumer frees it, often on different processors and at a high rate. A shared
+ * free list would be a cache line that bounces twice per packet, and so would a list through the packets themselves:
+ * the allocating thread would have to wait for the line that the freeing one wrote last. So free packets are found by
+ * arrays of pointers, one array per processor, which are filled and emptied in bulk:
  *
  *      magazine of a processor          depot                             blocks
  *     +--------------------------+     +--------------------------+      +---------------------+
@@ -13,8 +13,8 @@
  *
  * 1. A magazine changes under its lock, depot and blocks under the depot's, which is acquired after the magazine's. The
  *    processor is a hint that avoids contention: any thread may use any magazine.
- * 2. An empty magazine takes ROUNDS packets from the depot, a full one gives ROUNDS up: a thread that alternates
- *    between allocating and freeing does not go to the depot each time.
+ * 2. An empty magazine takes ROUNDS packets from the depot, a full one returns ROUNDS: a thread that alternates between
+ *    allocating and freeing does not use the depot each time.
  * 3. A free packet is in a magazine, in the depot, or on its block's list; NtpBlocks has the blocks whose list is not
  *    empty.
  * 4. Free memory is bounded: when the depot is full, packets return to their blocks, and a block that has all of its
@@ -28,7 +28,7 @@
 #include <string.h>
 
 #define NTP_MAGAZINES     16 /* a power of two */
-#ifndef NTP_ROUNDS /* the explorer has 2 and 2: few packets go all the way */
+#ifndef NTP_ROUNDS /* the explorer has 2 and 2, so that few packets exercise all stages */
 #define NTP_ROUNDS        32
 #define NTP_DEPOT_PACKETS 2048
 #endif
@@ -205,7 +205,7 @@ VOID NtpFreePacket(PNTP_PACKET Packet)
 }
 
 #ifdef INTERLOCK_HOST
-/* The ports are gone, and the program's other threads: blocks whose packets are all free go back to the heap. */
+/* The ports and the program's other threads no longer exist: blocks whose packets are all free return to the heap. */
 static __attribute__((destructor(KI_END_PACKETS))) VOID NtpFreeBlocksAtExit(VOID)
 {
     PNTP_BLOCK Unused = NULL;

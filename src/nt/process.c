@@ -4,7 +4,7 @@
 #include "../ob/inherit.h"
 #include "../ps/psp.h"
 
-/* The door for CreateProcess. */
+/* For CreateProcess. */
 NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                               PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {

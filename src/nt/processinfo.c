@@ -1,4 +1,4 @@
-/* processinfo.c: what is known about a process, and what can be set. */
+/* processinfo.c: queries and settings of a process. */
 #include "ntp.h"
 
 #include "../ps/psp.h"

@@ -1,4 +1,4 @@
-/* system.c: the time, the resolution of the clock, and the threads of the process one by one. */
+/* system.c: the time, the resolution of the clock, and the enumeration of the process's threads. */
 #include "ntp.h"
 
 #include "../ex/exp.h"

@@ -1,7 +1,6 @@
 /*
- * thread.c: the services for threads: creating and opening, ending, suspending and alerting them, and what is known
- * about them. Each information class is one line in a table; a class without a line in the table at hand is refused, as
- * on Windows.
+ * thread.c: the services for threads: creating and opening, ending, suspending and alerting them, and information about
+ * them. Each information class is one line in a table; a class without a line is rejected, as on Windows.
  */
 #include "ntp.h"
 
@@ -155,7 +154,7 @@ NTSTATUS ZwOpenThread(PHANDLE ThreadHandle, ACCESS_MASK DesiredAccess, POBJECT_A
 
 /* Ending. */
 
-/* The current thread ends outside of the service: its exit routines call the program. */
+/* The current thread ends outside the service: its exit routines call the program. */
 NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -353,7 +352,7 @@ static VOID NtpDescribeTimes(PETHREAD Thread, PKERNEL_USER_TIMES Result)
 static NTSTATUS NtpQueryThreadName(PETHREAD Thread, PTHREAD_NAME_INFORMATION Name, ULONG Length, PULONG Needed)
 {
     ULONG Room = Length > sizeof(*Name) ? Length - (ULONG)sizeof(*Name) : 0;
-    PWSTR Text = Room != 0 ? (PWSTR)(Name + 1) : NULL; /* Name may be NULL to ask for the length */
+    PWSTR Text = Room != 0 ? (PWSTR)(Name + 1) : NULL; /* Name may be NULL to query the length */
     USHORT TextLength;
     NTSTATUS Status = PspQueryName(Thread, Text, Room, &TextLength);
     *Needed = (ULONG)sizeof(*Name) + TextLength;
@@ -515,7 +514,7 @@ static NTSTATUS NtpSetThread(PETHREAD Thread, THREADINFOCLASS Class, PVOID Infor
         return NtpSetBasePriority(Thread, *(PLONG)Information);
     case ThreadAffinityMask:
         KiQueryUserAffinityThread(&Thread->Tcb, &Affinity); /* the mask is in the thread's present group */
-        Affinity.Mask = *(PKAFFINITY)Information & KeQueryGroupAffinity(Affinity.Group); /* -1: all there are */
+        Affinity.Mask = *(PKAFFINITY)Information & KeQueryGroupAffinity(Affinity.Group); /* -1: all of them */
         return NtpSetAffinity(Thread, &Affinity);
     case ThreadGroupInformation:
         return NtpSetAffinity(Thread, Information);

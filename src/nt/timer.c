@@ -1,14 +1,14 @@
 /*
  * timer.c: timers by handle.
  *
- * 1. Lock guards everything but the kernel timer itself. It is held while the kernel timer is set or cancelled, so what
- *    expires is what was set last. Lock order: Lock, the kernel timer's lock, the lock of a thread's list, the lock of
- *    its APC queue.
+ * 1. Lock guards everything but the kernel timer itself. It is held while the kernel timer is set or cancelled, so the
+ *    setting that expires is the last one. Lock order: Lock, the kernel timer's lock, the lock of a thread's list, the
+ *    lock of its APC queue.
  * 2. A timer set with an APC routine belongs to the thread that set it: it is on the thread's list, which holds a
  *    reference on it, until it is set again, cancelled, or its last APC has begun. Thread is that thread, and NULL at
  *    all other times.
  * 3. The APC is queued at expiry, under the kernel timer's lock (KI_TIMER_CALL). A queued APC holds a reference of its
- *    own, which goes to the thread that takes it out of the queue. So an APC that is being delivered keeps the timer
+ *    own, which belongs to the thread that removes it from the queue. So an APC that is being delivered keeps the timer
  *    even if another thread cancels it; it then finds that the timer is no longer its thread's, and does nothing.
  * 4. A thread's end cancels its timers. A forked child cancels those of the threads that stayed behind.
  * 5. A shared timer is set and expires in the world. ApcTimer is a local timer with the same setting for the APC of the

@@ -1,8 +1,8 @@
 /*
  * transfer.c: reading and writing descriptor objects.
  *
- * The object stays referenced while its descriptor is in use. The thread is not in a service meanwhile: it may block for
- * good, and can be terminated. Then the reference is lost with it.
+ * The object stays referenced while its descriptor is in use. The thread is not in a service meanwhile: it may block
+ * indefinitely, and can be terminated. Then its reference is lost.
  */
 #include "ntp.h"
 

@@ -86,7 +86,8 @@ static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitTy
     KWAIT_BLOCK WaitBlocks[MAXIMUM_WAIT_OBJECTS];
     ULONG Chosen = 0;
 
-    for (ULONG Index = 0; Index < Count; Index += 1) { /* as NtpChooseWaitObjects, which costs one instruction more for each object here */
+    for (ULONG Index = 0; Index < Count; Index += 1) { /* like NtpChooseWaitObjects, which would cost one more
+                                                          instruction per object here */
         if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
             WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
             Chosen += 1;
@@ -141,8 +142,8 @@ NTSTATUS ZwWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitT
 
 /* More than 64 objects. */
 
-/* What the wait waits for. A WaitAll leaves out objects that are always signaled: they share one dispatcher header, and
-   the wait refuses duplicates. What is left is never empty. Returns how many. */
+/* The objects of the wait. A WaitAll omits objects that are always signaled: they share one dispatcher header, and the
+   wait rejects duplicates. The result is never empty. Returns the count. */
 static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
 {
     ULONG Chosen = 0;

@@ -1,7 +1,7 @@
 /*
  * waitpacket.c: wait completion packets.
  *
- * A packet is idle or in use. Associating it puts it in use; it is idle again when its entry is taken out of the port's
+ * A packet is idle or in use. Associating it puts it in use; it is idle again when its entry is removed from the port's
  * queue, or when it is cancelled before that.
  *
  * 1. InUse, Closed, Port and Target are written under Lock. The packet's values and its notification block belong to
@@ -12,7 +12,7 @@
  * 3. The target's lock decides between a signal and a cancellation, the queue's lock between a removal and a
  *    cancellation. The winning removal still has to clear InUse: until then the packet cannot be associated again, and
  *    a cancellation returns STATUS_PENDING.
- * 4. Closing the last handle sets Closed. From then on the packet cannot be associated, so it can go away.
+ * 4. Closing the last handle sets Closed. From then on the packet cannot be associated, so it can be deleted.
  *
  * Lock order: Lock, then a target's or a queue's. No holder of those waits for Lock.
  */

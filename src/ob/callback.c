@@ -1,11 +1,11 @@
 /*
- * callback.c: callback objects. Drivers register routines, and whoever notifies the object calls them.
+ * callback.c: callback objects. Drivers register routines, and a notification calls them.
  *
  * The registrations of an object are a list under its spinlock, which is not held while a routine runs:
- * 1. A notification counts itself on a registration (Busy) while it calls the routine, so that the registration stays
- * in the list and leads on to the next one.
+ * 1. A notification counts itself on a registration (Busy) while it calls the routine, so that the registration and its
+ *    link to the next one stay valid.
  * 2. Unregistering marks the registration, after which no notification begins with it. If it is busy, the last
- *    notification takes it out of the list and sets the event that the unregistering thread waits for.
+ *    notification removes it from the list and sets the event that the unregistering thread waits for.
  * 3. So when ExUnregisterCallback returns the routine does not run and will not run. A routine that unregisters itself
  *    would wait for its own end.
  * 4. A registration holds a reference on the object.
@@ -55,7 +55,7 @@ static NTSTATUS ObpInitializeCallback(PVOID Object, PVOID Context)
     return STATUS_SUCCESS;
 }
 
-/* The callbacks that exist from the start. What they announce does not happen here. */
+/* The callbacks that exist from the start. The events that they announce do not happen here. */
 static BOOLEAN ObpManyCallbacks = TRUE;
 #define OBP_SYSTEM_CALLBACK(Name)                                                                                      \
     {                                                                                                                  \

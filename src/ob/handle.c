@@ -5,19 +5,18 @@
  * 1. A lookup takes no lock and does not touch the object: it takes one prepaid reference by compare-exchange on the
  *    Object word. While the word shows an object the handle has a reference of its own, so the object is alive.
  * 2. A lookup of an open handle never fails. A thread that takes one of the last few references prepays more. The
- *    reference it has just taken makes that safe; if the handle is closed meanwhile, it takes the new ones back. If
- *    none is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension comes in
- *    between.
- * 3. No lookup succeeds after a close has returned: closing takes the word to 0 by compare-exchange, and the closer
+ *    reference it has just taken makes that safe; if the handle is closed meanwhile, it returns the new ones. If none
+ *    is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension intervenes.
+ * 3. No lookup succeeds after a close has returned: closing sets the word to 0 by compare-exchange, and the closer
  *    returns the handle's reference and whatever was prepaid. A borrower has no reference: the closer waits for it
  *    (borrow.h).
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
  *    another Access after its compare-exchange than before starts over.
- * 5. A closed handle stays invalid for long: free entries are reused first in first out, and not before
+ * 5. A closed handle stays invalid for a long time: free entries are reused first in first out, and not before
  *    OBP_REUSE_DELAY of them are free.
  *
  * Rejected: a lock in the entry fails 1 under contention. Counting on the object makes every lookup of a shared object
- * contend on its header, and cannot exclude that the object goes away between reading the entry and counting.
+ * contend on its header, and the object could be freed between reading the entry and counting.
  */
 #include "borrow.h"
 #include "inherit.h"
@@ -34,7 +33,8 @@ OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT];
 KD_REGISTER_ROOT(ObpRoot);
 KD_REGISTER_LAYOUT(ObpLayout, OBP_LAYOUT);
 
-/* The indexes of handles of user mode, and those of kernel handles. Guarded by Lock. The first of each is no handle. */
+/* The indexes of handles of user mode, and those of kernel handles. Guarded by Lock. The first of each is not a
+   handle. */
 typedef struct _OBP_INDEXES {
     KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
     ULONG Next;                      /* the lowest index never used */
@@ -167,7 +167,7 @@ BOOLEAN ObpReserveHandleValue(HANDLE Handle)
     return Possible && ObpEnsureLeaf(Index) && __atomic_load_n(&ObpEntry(Index)->Object, __ATOMIC_RELAXED) == 0;
 }
 
-/* No handle was reserved before. Without memory for a leaf its values are lost. */
+/* No handle was reserved before. Without memory for a leaf its indexes are lost. */
 VOID ObpFreeValuesBelow(HANDLE Highest)
 {
     ULONG Last = HandleToULong(Highest) >> 2;
@@ -417,7 +417,8 @@ static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK Gran
 
 static BOOLEAN ObpIsReturned(PKTHREAD Thread, ULONG Index)
 {
-    /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so all that the borrower did is complete */
+    /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so everything that the borrower did is
+       visible */
     return __atomic_load_n(&Thread->BorrowedHandle, __ATOMIC_SEQ_CST) != Index;
 }
 
@@ -513,7 +514,7 @@ static VOID ObpCloseLeaf(OBP_LEAF_TABLE *Leaf, ULONG FirstIndex)
     }
 }
 
-/* Closes the handles that the branch has; frees its tables if nobody else reads them. */
+/* Closes the handles that the branch has; frees its tables if no other thread reads them. */
 static VOID ObpEndBranch(ULONG Number, BOOLEAN FreeTables)
 {
     OBP_BRANCH_TABLE *Branch = ObpRoot[Number];

@@ -284,7 +284,7 @@ VOID ObpReturnHandle(PWO_VIEW View, WO_INDEX Index)
     ObpUnlockShares(Thread);
 }
 
-/* The world has counted the handle; what cannot be opened is given back. */
+/* The world has counted the handle; one that cannot be opened is returned. */
 static ULONG ObpAdoptHandle(PWO_VIEW View, const WO_INHERITED *Inherited)
 {
     HANDLE Handle = ULongToHandle(Inherited->Handle);
@@ -379,7 +379,8 @@ VOID ObpAdoptHandles(VOID)
     KiExitService(Thread);
 }
 
-/* After the library's own constructor, where the heap may not be used: so other processes reach this one from now on. */
+/* After the library's own constructor, where the heap may not be used. From now on other processes can reach this
+   one.. */
 __attribute__((constructor)) static VOID ObpAdoptAtStart(VOID)
 {
     if (ObpAdoptionState != ObpNothingToAdopt) {

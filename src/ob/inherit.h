@@ -6,7 +6,7 @@
  *    shared nor a process is not inherited.
  * 2. The child takes the text out of its environment when the library is loaded, and opens the handles before any other
  *    one: so their values are free. Its own children do not see the text.
- * 3. A child that is no program of this library holds the handles until it ends: the world knows them by its id.
+ * 3. A child that does not use this library holds the handles until it ends: the world knows them by its id.
  */
 #ifndef INTERLOCK_OB_INHERIT_H
 #define INTERLOCK_OB_INHERIT_H
@@ -38,7 +38,7 @@ VOID ObpAdoptHandles(VOID);
 extern volatile ULONG ObpAdoptionState;
 enum { ObpNothingToAdopt, ObpAdoptionPending, ObpAdopting };
 
-/* handle.c: for the adoption. FALSE: the value is no handle's, is taken, or there is no memory. */
+/* handle.c: for the adoption. FALSE: the value is not a valid handle, is in use, or there is no memory. */
 BOOLEAN ObpReserveHandleValue(HANDLE Handle);
 VOID ObpFreeValuesBelow(HANDLE Highest); /* those that are not open */
 HANDLE ObpNextHandle(HANDLE Handle); /* the next one that is open and marked as inherited; NULL: none */

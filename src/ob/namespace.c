@@ -184,7 +184,7 @@ static VOID ObpGrowTable(VOID)
     HalFree(Old);
 }
 
-/* Takes the first component off Rest. TRUE: something follows it, if only a separator. */
+/* Removes the first component from Rest. TRUE: something follows it, even if only a separator. */
 static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 {
     ULONG Length = 0;
@@ -201,7 +201,7 @@ static BOOLEAN ObpTakeComponent(POBP_WALK Walk)
 /*
  * STATUS_SUCCESS: the path leads to Found or, if that is NULL, to Directory. STATUS_OBJECT_NAME_NOT_FOUND: only the
  * last component, Component, is missing in Directory. STATUS_REPARSE_OBJECT: Found is a link to follow; More of the
- * path comes after it. STATUS_REPARSE: Component is to be looked up in the world, where Directory is; More comes after it.
+ * path comes after it. STATUS_REPARSE: look up Component in the world, where Directory is; More comes after it.
  */
 static NTSTATUS ObpWalkPath(POBP_WALK Walk, BOOLEAN *More)
 {
@@ -378,7 +378,7 @@ NTSTATUS ObpFollowLink(POBP_WALK Walk, OBP_TEXT Target, BOOLEAN More)
     return ObpStartWalk(Walk, NULL, (OBP_TEXT){Path, Length});
 }
 
-/* STATUS_REPARSE: the walk goes on, from where it has come to. */
+/* STATUS_REPARSE: the walk continues from here. */
 static NTSTATUS ObpWalkOnce(POBP_WALK Walk)
 {
     PVOID Reached = NULL; /* the link, or the directory in the world */
@@ -480,7 +480,7 @@ VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent)
     }
 }
 
-/* Makes every local object temporary, so that those without handles go. */
+/* Makes every local object temporary, so that those without handles are freed. */
 VOID ObpEndPermanence(VOID)
 {
     for (ULONG Index = 0; Index < ObpNames.BucketCount;) {

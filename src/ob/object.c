@@ -187,7 +187,7 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
     }
     __atomic_fetch_sub(&Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
     if (Share != NULL) {
-        ObpEndShareRoutine(Share); /* before the memory goes: the table has its address */
+        ObpEndShareRoutine(Share); /* before the memory is freed: the table has its address */
     }
     if (Type->DeleteProcedure != NULL) {
         Type->DeleteProcedure(Header->Body);
@@ -313,7 +313,7 @@ KI_INITIALIZER(KiInitializeObjects, ObpInitializeSystem);
  *    acquires the word's lock, shared, and uses the locked form. A replacer acquires and releases the same lock
  *    exclusively between replacing and dereferencing the old object.
  * 3. A thread that takes the last cached reference, or leaves few, prepays more; its own reference makes that safe.
- *    What does not fit into the word goes back to the object.
+ *    References that do not fit into the word are returned to the object.
  * 4. References are neither lost nor gained: while no thread is in here, the object's count is R + 1 + N.
  */
 VOID ObInitializeFastReference(PEX_FAST_REF FastRef, PVOID Object)

@@ -38,7 +38,7 @@ typedef struct _OBJECT_TYPE {
  * In front of every object's body.
  *
  * 1. PointerCount is the number of references: pointers, one for each handle, and the references that handles have
- *    prepaid (handle.c). The thread that takes it to 0 deletes the object; the count never leaves 0.
+ *    prepaid (handle.c). The thread that makes it 0 deletes the object; the count never leaves 0.
  * 2. HandleCount is the number of handles, each of which is counted in PointerCount, too. OBP_SHARED in it: the object is
  *    shared with other processes (share.h).
  */
@@ -137,7 +137,7 @@ NTSTATUS ObpOpenHandleAs(KPROCESSOR_MODE AccessMode, POBJECT_TYPE Type, POBJECT_
 /* Private namespaces: directories that only their boundary leads to, a text that no path contains. */
 NTSTATUS ObpOpenBoundary(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess, BOOLEAN Create,
                          PHANDLE Handle);
-NTSTATUS ObpRemoveBoundary(HANDLE Handle); /* from now on its boundary leads nowhere */
+NTSTATUS ObpRemoveBoundary(HANDLE Handle); /* from now on its boundary is unknown */
 
 /* The same for user mode. */
 NTSTATUS ObpCreateHandle(POBJECT_TYPE Type, SIZE_T BodySize, POBJECT_ATTRIBUTES Attributes, ACCESS_MASK DesiredAccess,
@@ -159,10 +159,10 @@ extern POBJECT_TYPE volatile ObpFirstType;
 VOID ObpRegisterType(POBJECT_TYPE Type);
 ULONG ObpCountHandles(VOID); /* of all types */
 ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
-#define OBP_LONGEST_NAME 65532 /* bytes: of a path, or of what links make of it */
+#define OBP_LONGEST_NAME 65532 /* bytes of a path, also after links were followed */
 NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                         PACCESS_MASK GrantedAccess);
-/* Of an object that exists: no right at all is none to open it with. */
+/* Of an existing object: it cannot be opened without any right. */
 NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                       PACCESS_MASK GrantedAccess);
 
@@ -191,8 +191,8 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
  *     |           Incarnation          | GrantedAccess, or next free   |    Access
  *     +--------------------------------+-------------------------------+
  *
- * P: protected from close. I: inherited. Prepaid: references that the handle has taken on the object beside its own,
- * for lookups to take. The requirements are in handle.c.
+ * P: protected from close. I: inherited. Prepaid: references that the handle holds on the object in addition to its
+ * own, for lookups. The requirements are in handle.c.
  */
 #define OBP_LEAF 256
 #define OBP_BRANCH 512
@@ -224,7 +224,7 @@ typedef struct _OBP_BRANCH_TABLE {
 #define OBP_PREPAID_ONE (1ull << 48)
 #define OBP_PREPAID_FEW 0x400u
 
-/* hidden: saves lookups an indirection */
+/* hidden: saves an indirection in lookups */
 extern OBP_BRANCH_TABLE *volatile ObpRoot[OBP_ROOT] __attribute__((visibility("hidden")));
 
 FORCEINLINE PVOID ObpObjectOf(ULONG64 Word)
@@ -270,7 +270,7 @@ FORCEINLINE BOOLEAN ObpIsKernelHandle(HANDLE Handle)
     return (ULONG_PTR)Handle >= OBP_KERNEL_HANDLE;
 }
 
-/* Of any handle that was reserved, or of a value that may be none. */
+/* Of any reserved handle, or of a value that may not be a handle. */
 FORCEINLINE ULONG ObpIndexOfHandle(HANDLE Handle)
 {
     ULONG_PTR Value = (ULONG_PTR)Handle;

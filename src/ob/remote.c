@@ -162,7 +162,7 @@ static VOID ObpInitializeServer(VOID)
 }
 KI_INITIALIZER(KiInitializeObjects, ObpInitializeServer);
 
-/* Asking. */
+/* Sending. */
 
 static NTSTATUS ObpAsk(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request)
 {

@@ -13,10 +13,10 @@ typedef struct _OBP_PARCEL {
     PVOID Object;                    /* a reference */
     ACCESS_MASK GrantedAccess;
     ULONG Attributes;                /* OBJ_INHERIT, OBJ_PROTECT_CLOSE, OBJ_KERNEL_HANDLE within the process */
-    BOOLEAN Counted;                 /* the world has counted a handle for it already */
+    BOOLEAN Counted;                 /* the world has already counted a handle for it */
 } OBP_PARCEL, *POBP_PARCEL;
 
-/* What is asked of the source. */
+/* The request to the source. */
 typedef struct _OBP_PICKUP {
     HANDLE Handle;
     ACCESS_MASK DesiredAccess;

@@ -9,7 +9,8 @@
  *    for both, so no thread finds a record that another one is about to drop.
  * 3. OBP_SHARED in HandleCount says that the world counts the object's handles, too. It is set by the same atomic
  *    operation that reads how many there are, so none is counted twice or forgotten when a local object becomes shared.
- *    A handle is counted in the world before it opens and until after it has closed: the name goes with the last one.
+ *    A handle is counted in the world before it opens and until after it has closed: the name disappears with the last
+ *    one.
  * 4. With ObpShareLock held no reference on a proxy is returned: it may be the last one, and deleting takes the lock.
  * 5. ObpShareLock comes before the lock of the names, and both come before the world's own lock. It is held in a
  *    dispatcher section, where nothing is allocated: a proxy is built before it is needed.
@@ -22,7 +23,7 @@
 #include "../ke/outside.h"
 #include "../wo/wo.h"
 
-/* What makes an object a shared one. Freed with the object. */
+/* The state of a shared object. Freed with the object. */
 typedef struct _OBP_SHARE {
     KI_OUTSIDE Outside;
     PVOID Object;                    /* the proxy */
@@ -40,7 +41,8 @@ typedef struct _OBP_SHARING {
     ULONG Kinds;                     /* OBP_KIND of each WO_TYPE that an object of this type can be */
     SIZE_T BodySize;                 /* of a proxy */
     VOID (*Describe)(PVOID Object, POBP_NEW New);     /* of an object that no other thread knows yet */
-    VOID (*Represent)(PVOID Proxy, POBP_SHARE Share); /* makes a zeroed body the proxy's; NULL: its header is all there is */
+    VOID (*Represent)(PVOID Proxy, POBP_SHARE Share); /* initializes a zeroed body as a proxy's; NULL: it only has a
+                                                         header */
 } OBP_SHARING;
 
 extern const OBP_SHARING ObpDirectorySharing, ObpSymbolicLinkSharing;
@@ -76,14 +78,14 @@ VOID ObpDiscardProxy(PVOID Proxy); /* a candidate that was not taken */
    one in the table, or Candidate, which is entered with its own reference. */
 PVOID ObpProxyOf(PWO_VIEW View, WO_INDEX Index, WO_TYPE Kind, PVOID Candidate);
 BOOLEAN ObpHasProxy(PWO_VIEW View, WO_INDEX Index);
-/* With the shares locked. Returns a record that was taken for a look, unless a proxy needs it. */
+/* With the shares locked. Returns a record that was taken for a lookup, unless a proxy needs it. */
 VOID ObpReturnRecord(PWO_VIEW View, WO_INDEX Index);
 
 POBJECT_TYPE ObpTypeOfKind(WO_TYPE Kind); /* NULL: there is none */
 /* Objects that another process has given this one, with a record and a handle (inherit.c). NULL: no memory. */
 PVOID ObpBuildHeir(PWO_VIEW View, WO_INDEX Index);     /* a candidate */
 PVOID ObpReceiveObject(PWO_VIEW View, WO_INDEX Index); /* its proxy, with a reference */
-VOID ObpReturnHandle(PWO_VIEW View, WO_INDEX Index);   /* without a proxy: the handle and the record go back */
+VOID ObpReturnHandle(PWO_VIEW View, WO_INDEX Index);   /* without a proxy: the handle and the record are returned */
 
 /* A local object becomes shared, with its waiters. STATUS_NOT_SUPPORTED: objects of its type are not shared, or there is
    no world. */

@@ -1,7 +1,7 @@
 /*
  * sharednames.c: names in the world: lookups, creation, listing. Everything of a component is done in one step with the
- * shares locked: so a name that is found leads to a proxy whose record and handle are already counted, and what is taken
- * back because it does not fit was seen by no other thread.
+ * shares locked: so a name that is found leads to a proxy whose record and handle are already counted, and what is
+ * undone because it does not fit was never visible to another thread.
  */
 #include "walk.h"
 
@@ -50,7 +50,7 @@ const OBP_SHARING ObpDirectorySharing = {
     .Represent = ObpRepresentDirectory,
 };
 
-/* Links. A proxy has a copy of the target, which never changes. Length is the room for it before. */
+/* Links. A proxy has a copy of the target, which never changes. Length is the available room on entry. */
 
 static VOID ObpRepresentLink(PVOID Proxy, POBP_SHARE Share)
 {
@@ -112,7 +112,7 @@ static NTSTATUS ObpPrepareTarget(POBP_WALK Walk, ULONG Length)
     return STATUS_SUCCESS;
 }
 
-/* Room for the target of a link that is to be created. */
+/* Room for the target of a link that will be created. */
 static NTSTATUS ObpPrepareNewLink(POBP_WALK Walk)
 {
     POBJECT_SYMBOLIC_LINK Link = Walk->Request->NewObject;
@@ -302,7 +302,7 @@ static NTSTATUS ObpFinishInWorld(POBP_STEP Step, PVOID *Proxy)
     return !NT_SUCCESS(Opened) || Request->NewObject == NULL ? Opened : Status;
 }
 
-/* Any other component: a directory, where the walk goes on, or a link. */
+/* Any other component: a directory, where the walk continues, or a link. */
 static NTSTATUS ObpPassInWorld(POBP_STEP Step, PVOID *Proxy)
 {
     NTSTATUS Status = WoFindName(Step->View, &Step->Lookup, 0, &Step->Index);
@@ -453,7 +453,7 @@ BOOLEAN ObpQueryPathOfShared(PWO_VIEW View, WO_INDEX Index, PWCHAR Path, ULONG C
     *Length = 0;
     NTSTATUS Status = WoQueryName(View, Index, Room != 0 ? Path + Prefix : NULL, Room, Length);
     if ((!NT_SUCCESS(Status) && Status != STATUS_BUFFER_TOO_SMALL) || *Length == 0) {
-        *Length = 0; /* it has no name any more */
+        *Length = 0; /* it no longer has a name */
         return TRUE;
     }
     BOOLEAN Fits = *Length <= Room;
@@ -488,7 +488,7 @@ POBJECT_TYPE ObpTypeOfKind(WO_TYPE Kind)
     return Type;
 }
 
-/* A name that begins with a separator is one that no path leads to: a private namespace. */
+/* A name that begins with a separator cannot be reached by a path: it is a private namespace. */
 VOID ObpVisitEntriesInWorld(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context)
 {
     PWO_VIEW View;

@@ -34,11 +34,11 @@ typedef struct _OBP_WALK {
 /* Restarts the walk with the target of a link in place of the path to it. More: Rest comes after it. */
 NTSTATUS ObpFollowLink(POBP_WALK Walk, OBP_TEXT Target, BOOLEAN More);
 BOOLEAN ObpHasLocalName(POBP_WALK Walk);      /* Component, among the entries that Directory has in this process */
-NTSTATUS ObpEnterLocalName(POBP_WALK Walk);   /* or STATUS_OBJECT_NAME_NOT_FOUND, if nothing is to be created */
+NTSTATUS ObpEnterLocalName(POBP_WALK Walk);   /* or STATUS_OBJECT_NAME_NOT_FOUND, if nothing will be created */
 
 /* sharednames.c */
 BOOLEAN ObpIsInWorld(POBJECT_DIRECTORY Directory);
-/* Looks up Component in Directory, which is in a world. STATUS_REPARSE: the walk goes on. */
+/* Looks up Component in Directory, which is in a world. STATUS_REPARSE: the walk continues. */
 NTSTATUS ObpWalkInWorld(POBP_WALK Walk, BOOLEAN More);
 VOID ObpLeaveWorld(POBP_WALK Walk);           /* the walk is over */
 /* FALSE: the object is not named in a world. */

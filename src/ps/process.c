@@ -58,7 +58,7 @@ static PEPROCESS PspFindProcess(ULONG ProcessId)
     return NULL;
 }
 
-/* Descriptor below 0: it cannot be reopened, so the process is gone. */
+/* Descriptor below 0: it cannot be reopened, so the process has ended. */
 static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
 {
     ULONG ExitCode;
@@ -89,7 +89,7 @@ static VOID PspEndProcess(PEPROCESS Process, LONG Descriptor)
 
 static BOOLEAN PspHasProcessEnded(PEPROCESS Process)
 {
-    /* acquire: pairs with the release in PspEndProcess, so the status is there */
+    /* acquire: pairs with the release in PspEndProcess, so the status is visible */
     return __atomic_load_n(&Process->Ended, __ATOMIC_ACQUIRE);
 }
 
@@ -273,7 +273,7 @@ static NTSTATUS PspSpawn(PEPROCESS Process, const HAL_SPAWN *Spawn)
     return STATUS_SUCCESS;
 }
 
-/* The bequest ends with the child's id, or without a child. */
+/* The inheritance is completed with the child's id, or cancelled. */
 static NTSTATUS PspSpawnHeir(PEPROCESS Process, const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms)
 {
     HAL_SPAWN Heir = *Spawn;
@@ -288,7 +288,7 @@ static NTSTATUS PspSpawnHeir(PEPROCESS Process, const HAL_SPAWN *Spawn, const OB
     return Status;
 }
 
-/* Whatever can fail comes before the process exists, as far as possible. */
+/* As far as possible, everything that can fail happens before the process exists. */
 NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                           PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId)
 {

@@ -31,7 +31,7 @@ typedef struct _ETHREAD {
 C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + sizeof(((KI_THREAD_SLOT *)0)->Ps));
 C_ASSERT(FIELD_OFFSET(KI_THREAD_SLOT, Ps) == FIELD_OFFSET(KI_THREAD_SLOT, Tcb) + (LONG)sizeof(KTHREAD));
 
-/* What the debugger reads of a thread. */
+/* The members of a thread that the debugger reads. */
 #define PSP_LAYOUT                                                                                                     \
     sizeof(ETHREAD), KDP_MEMBER(ETHREAD, ThreadName), KDP_MEMBER(ETHREAD, StartRoutine),                               \
         KDP_MEMBER(ETHREAD, UserStartRoutine), KDP_MEMBER(ETHREAD, Win32StartAddress)
@@ -66,7 +66,7 @@ NTSTATUS PspQueryExitStatus(PEPROCESS Process, PNTSTATUS ExitStatus); /* STATUS_
 
 /*
  * thread.c. An exit routine runs when a thread ends, in the order of registration: on the thread itself while
- * everything still works, and again at the very end, for what a host destructor may have brought back. For a thread
+ * everything still works, and again at the very end, for state that a host destructor may have recreated. For a thread
  * that another one terminated it runs on the reaper, after Thread has stopped, with WasTerminated; then it must not
  * call the program.
  */

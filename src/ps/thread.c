@@ -1,4 +1,4 @@
-/* thread.c: creating, ending and finding threads. ke/terminate.c has how one thread ends another. */
+/* thread.c: creating, ending and finding threads. ke/terminate.c has the termination of another thread. */
 #include "psp.h"
 
 #include "../ke/debugdata.h"
@@ -42,8 +42,8 @@ static VOID PspRunExitRoutines(PKTHREAD Thread, BOOLEAN WasTerminated)
     }
 }
 
-/* Until the claim another thread may still terminate this one. Afterwards it would stop while the C library takes it
-   apart, with locks of the C library held. HalExitThread ends in KiThreadExit. */
+/* Until the claim another thread may still terminate this one. Afterwards it would stop while the C library tears it
+   down, with locks of the C library held. HalExitThread ends in KiThreadExit. */
 VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     Thread->Tcb.ExitStatus = ExitStatus;
@@ -219,7 +219,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
     return PspCreateThread(&Create, Attributes | OBJ_KERNEL_HANDLE, DesiredAccess, KernelMode, ThreadHandle);
 }
 
-/* Finding and asking. */
+/* Finding and querying. */
 
 HANDLE PsGetThreadId(PETHREAD Thread)
 {
@@ -275,7 +275,7 @@ BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 
 BOOLEAN PsIsSystemThread(PETHREAD Thread)
 {
-    /* relaxed, all: the caller may look at a slot that a new thread takes */
+    /* relaxed, all: the caller may read a slot that a new thread takes */
     return (!__atomic_load_n(&Thread->Tcb.Foreign, __ATOMIC_RELAXED) &&
             !__atomic_load_n(&Thread->Tcb.UserThread, __ATOMIC_RELAXED)) ||
            __atomic_load_n(&Thread->Tcb.IsIdleThread, __ATOMIC_RELAXED);
@@ -317,10 +317,10 @@ BOOLEAN PspIsLastThread(VOID)
     return !PspHasThreadExcept(KiCurrentThread());
 }
 
-#define PSP_MOST_ROUNDS 1000 /* for threads that are about to be gone: about a second */
+#define PSP_MOST_ROUNDS 1000 /* for threads that are about to end: about 1 s */
 
 /* The process ends with its last thread, with that thread's exit code. The calling thread has no KTHREAD any more, or is
-   the reaper. Of threads that end at the same time the last one waits for the others, which leave it to that one. */
+   the reaper. If several threads end at the same time, the last one waits for the others and ends the process. */
 static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus)
 {
     HAL_OTHERS Others = HalOthersForNow;
@@ -336,7 +336,7 @@ static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus)
     }
 }
 
-/* When the host's thread is gone, the times are those that it recorded itself. */
+/* When the host's thread has ended, the times are those that it recorded itself. */
 VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times)
 {
     PKTHREAD Tcb = &Thread->Tcb;
@@ -357,7 +357,7 @@ VOID PspQueryTimes(PETHREAD Thread, PPSP_TIMES Times)
 
 /* Names. */
 
-/* The host's tools show a few bytes; a character outside of ASCII would be cut in the middle. */
+/* The host's tools show a few bytes; a character outside ASCII would be cut in the middle. */
 static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
 {
     CHAR Host[PSP_HOST_NAME];

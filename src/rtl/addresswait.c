@@ -4,26 +4,26 @@
  *
  * 1. No lost wakeup: a waiter enters the hash and then compares the value; a waker changes the value and then reads the
  *    hash. ExpMayHaveWaiters proves that one of the two sees the other; for quiet buckets 6 does.
- * 2. A wake of an empty bucket takes no lock. Otherwise it takes the longest waiter of the address or all of them
- *    out of the hash, under the lock of one bucket, and wakes them after that.
- * 3. Waiters of one address leave in the order in which they came. Waiters of other addresses in the bucket stay.
- * 4. A wake and a timeout that meet have one winner: waiter.h.
+ * 2. A wake of an empty bucket takes no lock. Otherwise it removes the oldest waiter of the address, or all of them,
+ *    from the hash under the lock of one bucket, and wakes them afterwards.
+ * 3. Waiters of one address leave in the order of arrival. Waiters of other addresses in the bucket stay.
+ * 4. A wake that races with a timeout has one winner: waiter.h.
  * 5. Nothing is allocated, and only the waiter accesses the address: a wake does not.
  *
- * Quiet buckets. Between the waker's store and its look at the hash there must be a barrier, or between the waiter's entry
- * and its comparison one on all threads. The former costs every wake, also one that finds nobody; the latter costs a wait a
- * system call, up to a thousand times as much. So a bucket begins with the former, and becomes quiet after
- * RTLP_QUIET_AFTER vain wakes: from then on a wake is one plain load, inline in the caller (RtlpIsAddressQuiet), until the
- * next waiter ends the quiet with a barrier on all threads. Whatever the mix of waits and vain wakes, that is at most twice
- * the cost of the better one of the two.
+ * Quiet buckets. There must be a barrier between the waker's store and its check of the hash, or a barrier on all
+ * threads between the waiter's entry and its comparison. The former costs every wake, even one without waiters; the
+ * latter costs a wait a system call, up to a thousand times as much. So a bucket begins with the former, and becomes
+ * quiet after RTLP_QUIET_AFTER wakes without a waiter: from then on a wake is one plain load, inline in the caller
+ * (RtlpIsAddressQuiet), until the next waiter ends the quiet with a barrier on all threads. For any mix of waits and
+ * wakes, this costs at most twice the better of the two.
  * 6. A bucket becomes quiet under its lock, without waiters in it; a waiter ends the quiet under the lock, when it enters.
- *    So a waiter whose entry is in the bucket never compares while the bucket is quiet. But a waker may have loaded that it
- *    is and not yet have made its store visible. The barrier on all threads comes after the end of the quiet and before the
- *    comparison: a waker that passes it before its load finds the bucket not quiet, and one that passes it after its load
- *    has made its store visible to the comparison.
- * 7. Later waiters of a bucket that is not quiet compare after that barrier, too. QuietsEnded counts the ends, and
- *    BarrierMade is the last one whose barrier is complete; a waiter that finds the two different makes one itself. A
- *    late store of an older count to BarrierMade costs another barrier, and nothing else.
+ *    So a waiter whose entry is in the bucket never compares while the bucket is quiet. But a waker may have read that
+ *    it is quiet while its own store is not yet visible. The barrier on all threads comes after the end of the quiet
+ *    and before the comparison: a waker that passes it before its load finds the bucket not quiet, and one that passes
+ *    it after its load has made its store visible to the comparison.
+ * 7. Later waiters of a bucket that is not quiet also compare after that barrier. QuietsEnded counts the ends, and
+ *    BarrierMade is the last one whose barrier is complete; a waiter that finds the two different executes a barrier
+ *    itself. A late store of an older count to BarrierMade only costs another barrier.
  * 8. Without a barrier on all threads (KiDispatcherFence) no bucket becomes quiet.
  */
 #include <interlock/rtl.h>
@@ -58,7 +58,7 @@ VOID RtlpWakeTakenWaiters(PLIST_ENTRY Taken)
         PRTLP_WAITER Waiter = CONTAINING_RECORD(Link, RTLP_WAITER, Waiter.Link);
         PKTHREAD Thread = Waiter->Thread;
         Next = Link->Flink;
-        /* acq_rel: pairs with RtlpIsWoken and RtlpAwaitWake; the waiter may be gone afterwards */
+        /* acq_rel: pairs with RtlpIsWoken and RtlpAwaitWake; the waiter may be invalid afterwards */
         if (__atomic_exchange_n(&Waiter->State, RtlpWoken, __ATOMIC_ACQ_REL) == RtlpAsleep) {
             KeAlertThreadById(Thread);
         }
@@ -71,7 +71,7 @@ static inline BOOLEAN RtlpIsWoken(PVOID Waiter)
     return __atomic_load_n(&((PRTLP_WAITER)Waiter)->State, __ATOMIC_ACQUIRE) == RtlpWoken;
 }
 
-/* For a waiter that is asleep. FALSE: its time is up, or its thread is being terminated. A stray alert does not extend a
+/* For a waiter that is asleep. FALSE: it timed out, or its thread is being terminated. A stray alert does not extend a
    relative timeout. */
 static BOOLEAN RtlpSleepUntilWoken(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout)
 {
@@ -109,7 +109,7 @@ NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*Ta
     if (TakeOut(Waiter)) {
         return STATUS_TIMEOUT;
     }
-    /* A waker has it. A thread that is being terminated does not sleep any more. */
+    /* A waker has removed it. A thread that is being terminated no longer sleeps. */
     for (ULONG Round = 0; !RtlpSleepUntilWoken(Waiter, NULL) && !RtlpIsWoken(Waiter); Round += 1) {
         KiBackOff(Round);
     }
@@ -128,7 +128,7 @@ static volatile UCHAR *RtlpQuietOf(PEXP_WAITER_BUCKET Bucket)
     return &RtlpQuietAddresses[Bucket - ExpWaiterTable];
 }
 
-/* Enters the hash, and makes what the waiter's comparison relies on: requirements 6 and 7. */
+/* Enters the hash, with the barrier that the waiter's comparison relies on: requirements 6 and 7. */
 static VOID RtlpEnterAddressWait(PRTLP_WAITER Waiter)
 {
     PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(&Waiter->Waiter.Key, Waiter->Thread);
@@ -186,8 +186,8 @@ static inline BOOLEAN RtlpHasChanged(PVOID Context)
     return !ExpIsSameValue(Comparison->Address, Comparison->CompareAddress, Comparison->AddressSize);
 }
 
-/* Spins for the value before it enters the hash: a change that comes soon is then one cache line from the thread that makes
-   it, and its wake is a vain one. A wake without a change meets nobody, as if it had come before the call. */
+/* Spins for the value before it enters the hash: an early change then costs one cache-line transfer, and its wake finds
+   no waiter. A wake without a change finds no waiter either, as if it had happened before the call. */
 NTSTATUS RtlWaitOnAddress(volatile VOID *Address, PVOID CompareAddress, SIZE_T AddressSize, PLARGE_INTEGER Timeout)
 {
     RTLP_COMPARISON Comparison = {Address, CompareAddress, AddressSize};
@@ -221,7 +221,7 @@ static DECLSPEC_NOINLINE VOID RtlpBeginQuiet(const EXP_WAIT_KEY *Key)
     PKTHREAD Thread = KiCurrentThread();
     PEXP_WAITER_BUCKET Bucket = ExpLockWaiters(Key, Thread);
     if (Bucket->Count == 0) {
-        /* relaxed: a waiter that comes later reads it under the lock, and a waker that does not see it yet needs not */
+        /* relaxed: a later waiter reads it under the lock, and a waker need not see it yet */
         __atomic_store_n(RtlpQuietOf(Bucket), TRUE, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&Bucket->VainWakes, 0, __ATOMIC_RELAXED);

@@ -1,9 +1,9 @@
 /*
  * avltable.c: balanced tables (Adelson-Velsky and Landis, 1962). The depths of the two subtrees of a node differ by at most
- * one; Balance says how. An insertion or a removal changes the balance of the ancestors up to the first one whose subtree
- * keeps its depth, and rotates where the difference became two.
+ * one; Balance is the difference. An insertion or a removal changes the balance of the ancestors up to the first one
+ * whose subtree keeps its depth, and rotates where the difference became two.
  *
- * The root hangs on the right of BalancedRoot, so that every node has a parent with a link to it.
+ * The root is the right child of BalancedRoot, so that every node has a parent with a link to it.
  */
 #include <interlock/rtldriver.h>
 
@@ -360,7 +360,7 @@ PVOID RtlEnumerateGenericTableLikeADirectory(PRTL_AVL_TABLE Table, PRTL_AVL_MATC
     return Status == STATUS_SUCCESS ? RtlpAvlElement(Node) : NULL;
 }
 
-/* Walks from the element that was asked for last, if it is not behind the wanted one, otherwise from the first one. */
+/* Walks from the element returned last, unless it is after the wanted one; otherwise from the first one. */
 PVOID RtlGetElementGenericTableAvl(PRTL_AVL_TABLE Table, ULONG I)
 {
     PRTL_BALANCED_LINKS Node = Table->OrderedPointer;

@@ -8,15 +8,16 @@
  *     |             round              |      missing in this round     |
  *     +--------------------------------+--------------------------------+
  *
- * A thread that arrives takes one off what is missing. The last one begins the next round in the same compare-exchange, so
- * the word never says that nobody is missing, and a thread that comes back early counts for the next round. The others
- * sleep on the half that has the round.
+ * A thread that arrives decrements the missing count. The last one begins the next round in the same compare-exchange,
+ * so the count is never 0, and a thread that returns early counts for the next round. The others sleep on the half with
+ * the round.
  *
  * Requirements, each with a test of that number in tests/rtl/barrier.c:
- *  1. Nobody leaves a round before all have arrived, and what each did before is visible to all after.
+ *  1. No thread leaves a round before all have arrived, and what each did before is visible to all afterwards.
  *  2. Exactly one thread of each round returns TRUE.
- *  3. Deleting waits until all threads that have arrived are out; then nobody accesses the barrier any more. Inside counts
- *     them, except those with NO_DELETE. (The last to leave may still look for sleepers, but only by the address.)
+ *  3. Deleting waits until all threads that have arrived have left; then no thread accesses the barrier any more.
+ *     Inside counts them, except those with NO_DELETE. (The last to leave may still search for sleepers, but only by
+ *     the address.)
  *  4. Nothing is allocated, so only bad arguments fail.
  */
 #include <interlock/rtl.h>

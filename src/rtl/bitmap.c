@@ -1,8 +1,8 @@
 /*
  * bitmap.c: bitmaps.
  *
- * All searches are built on one: where does the next bit of a value come at or behind a position (RtlpFindBit)? It skips
- * words that cannot contain one. Set bits are searched as clear bits of the inverted words.
+ * All searches are built on RtlpFindBit, which finds the next bit of a value at or after a position. It skips words
+ * that cannot contain one. Set bits are searched as clear bits of the inverted words.
  */
 #include <interlock/rtldriver.h>
 

@@ -10,12 +10,12 @@
  *    its own, so that a wake can read it at any address without seeing half of a change.
  * 2. A wake that finds slept clear is done: the lock orders it. A sleeper is in the hash before it releases the lock, and
  *    the waker has held the lock since then, to change what the sleeper waits for.
- * 3. A wake takes sleepers out of the hash, in the order in which they came, which is the last access to the variable on
- *    their behalf; it wakes them after that. So a variable may go as soon as its sleepers have returned and no call to wake
- *    it has begun.
- * 4. A wake and a timeout that meet have one winner (waiter.h), which is decided before the lock is taken again.
+ * 3. A wake removes sleepers from the hash, in the order of arrival, which is the last access to the variable on their
+ *    behalf; it wakes them afterwards. So a variable may be freed as soon as its sleepers have returned and no wake is
+ *    in progress.
+ * 4. A wake that races with a timeout has one winner (waiter.h), decided before the lock is reacquired.
  * 5. Nothing is allocated. Zeroed memory is a variable without sleepers. In a forked child the word may count sleepers of
- *    the parent: the first wake that looks for them corrects it.
+ *    the parent: the first wake that searches for them corrects it.
  */
 #include <interlock/rtl.h>
 
@@ -87,7 +87,7 @@ NTSTATUS RtlSleepConditionVariableCS(PRTL_CONDITION_VARIABLE ConditionVariable, 
 /* Before the waiter is in the hash: raising leaves the frame that it is in. */
 static VOID RtlpCheckSRWLockHeld(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
 {
-    /* relaxed: the caller holds it, or makes a mistake anyway */
+    /* relaxed: the caller holds it, or misuses it anyway */
     ULONG_PTR Value = __atomic_load_n((volatile ULONG_PTR *)SRWLock, __ATOMIC_RELAXED);
     if (!(Shared ? ExpIsPushLockHeldShared(Value) : ExpIsPushLockHeldExclusive(Value))) {
         RtlRaiseStatus(STATUS_RESOURCE_NOT_OWNED);

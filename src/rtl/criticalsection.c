@@ -12,10 +12,10 @@
  *     N, none woken  clear: one waiter was woken and has not retried yet; it is not counted among the waiters
  *     waiters        threads that sleep or are about to sleep
  *
- * So -1 is free, -2 is held, and with n waiters it is that minus 4n. Entering clears F and leaving sets it. Leaving
- * with waiters and N set also takes one of them off the count, clears N and wakes a waiter. A waiter that sees N clear
- * answers the wake: it sets N again, in the same compare-exchange that takes the section, or that counts it in again
- * when a running thread was faster. So with N set all waiters are counted, with N clear all but one.
+ * So -1 is free, -2 is held, and n waiters subtract 4n. Entering clears F and leaving sets it. Leaving with waiters and
+ * N set also removes one of them from the count, clears N and wakes a waiter. A waiter that sees N clear answers the
+ * wake: it sets N again, in the same compare-exchange that takes the section, or that counts it as a waiter again when
+ * a running thread was faster. So with N set all waiters are counted, with N clear all but one.
  *
  * Requirements, each with a test of that number in tests/rtl/criticalsection.c, 1, 2 and 5 also as races in
  * tests/stress/criticalsections.c:
@@ -24,15 +24,15 @@
  *     answers it. That waiter need not be the one that was woken, which then finds N set and keeps sleeping. The proofs are below.
  *  3. The fields have the values of Windows 10 at every moment.
  *  4. Entering and leaving neither allocate nor fail. The event of the compatibility form is created before the first wait;
- *     without one this section waits on its address forever after.
+ *     without one this section waits on its address from then on.
  *  5. After the compare-exchange that leaves it the leaver does not access the section: the next owner may free it. An
  *     address is only a key to search waiters by; and a waiter that uses an event does not return before the event was
  *     set.
- *  6. A running thread may barge past sleepers; the section is never handed off, so barging has no bound. What keeps it
- *     low: a thread that passes others yields every KI_TURN times (ke/fairness.h), and a thread sleeps only after it has
- *     yielded a few times in vain.
- *  7. A wait that lasts longer than the timeout is reported and goes on. When it does so again STATUS_POSSIBLE_DEADLOCK
- *     is raised, and the thread no longer waits.
+ *  6. A running thread may barge past sleepers; the section is never handed off, so barging has no bound. It stays low
+ *     because a thread that overtakes others yields every KI_TURN times (ke/fairness.h), and a thread sleeps only after
+ *     it has yielded a few times in vain.
+ *  7. A wait that lasts longer than the timeout is reported and continues. The second time STATUS_POSSIBLE_DEADLOCK is
+ *     raised, and the thread no longer waits.
  *  8. In a forked child the waiters that stayed behind do not count, nor does a wake for one of them: the first thread
  *     of the child that waits or would wake forgets them. The forking thread still owns what it owned: by the id that it
  *     had before the fork, until it enters again.
@@ -43,22 +43,22 @@
  * an event's handle; or -1, by address. Its high half is the fork depth (the -1 becomes -2, -3, and so on): if that is
  * not KiForkDepth, the waiters that LockCount counts stayed behind in a parent.
  *
- * Why no wakeup is lost, by address. A waiter sleeps only on a value with N set: a newcomer that counted itself in while
- * N was clear does not sleep, it answers. The waiter is in the hash when it compares LockCount with that value, and
- * the wake follows the compare-exchange that clears N. Let N be cleared, which happens only while a thread waits.
- * Until N is set again no thread falls asleep, so every sleeper is in the hash already. Either there is one, and the wake
- * takes it out; or all waiters are awake. A waiter that a wake took out reads LockCount and answers. One that is awake
- * for another reason answers too, or its time is up and it gives up, which the last one may not do
- * (RtlpStopWaiting). So N is set again. How often LockCount changed between a waiter's read and its sleep does not
- * matter: only N of the value that it sleeps on was used, and the next thread that clears N wakes.
- *   Rejected: a newcomer sleeps on a value with N clear, because another waiter is on its way. That one may have
- *   entered, left and sent its wake before the newcomer is in the hash; a second newcomer restores the value, and both
+ * Why no wakeup is lost, by address. A waiter sleeps only on a value with N set: a new waiter that counted itself while
+ * N was clear does not sleep, it answers. The waiter is in the hash when it compares LockCount with that value, and the
+ * wake follows the compare-exchange that clears N. Let N be cleared, which happens only while a thread waits. Until N
+ * is set again no thread falls asleep, so every sleeper is in the hash already. Either there is one, and the wake
+ * removes it; or all waiters are awake. A waiter that a wake removed reads LockCount and answers. One that is awake for
+ * another reason answers too, or it times out and gives up, which the last one may not do (RtlpStopWaiting). So N is
+ * set again. How often LockCount changed between a waiter's read and its sleep does not matter: only N of the value
+ * that it sleeps on was used, and the next thread that clears N wakes.
+ *   Rejected: a new waiter sleeps on a value with N clear, because another waiter has been woken. That waiter may have
+ *   entered, left and sent its wake before the new one is in the hash; a second new waiter restores the value, and both
  *   sleep on it with N clear forever.
  *
  * By event. Each time N is cleared the event is set once, and only a waiter whose wait the event ended answers; until
- * it does N is not cleared again. So no signal meets another one, and none is left over when N is set. A newcomer that
+ * it does N is not cleared again. So two signals never coincide, and none is left over when N is set. A new waiter that
  * finds N clear waits for the event like the others: answering before the event is set would break requirement 5. A
- * waiter whose time is up leaves the signal to the others, or is the last one and waits on.
+ * waiter that times out leaves the signal to the others; the last one keeps waiting.
  *
  * In a forked child both hold from the moment at which the waiters of the parent are forgotten: the hash is empty, N
  * is set, no waiter is counted, the event is reset, and no thread of the child has sent a wake before.
@@ -219,7 +219,7 @@ static LONG_PTR RtlpForgetWaitersOfParent(PRTL_CRITICAL_SECTION CriticalSection)
 
 /*
  * For a waiter, and for a leaver that sees waiters: the event, or NULL: by address. If the leaver's waiters turn out to
- * be those of a parent its compare-exchange fails, or there is another one to wake by then.
+ * be those of a parent, its compare-exchange fails, or there is another waiter to wake by then.
  */
 static HANDLE RtlpAgreeHowToWait(PRTL_CRITICAL_SECTION CriticalSection)
 {
@@ -236,8 +236,8 @@ static HANDLE RtlpAgreeHowToWait(PRTL_CRITICAL_SECTION CriticalSection)
 /* Waiting. */
 
 /*
- * TRUE: the section is taken. FALSE: the thread is one of the waiters, and *LockCount is what to sleep on. Waits: it is
- * one already, and may take the section only in answer to a wake.
+ * TRUE: the section is taken. FALSE: the thread is one of the waiters and sleeps on *LockCount. Waits: it is already a
+ * waiter, and may take the section only in answer to a wake.
  */
 static BOOLEAN RtlpTakeOrWait(PRTL_CRITICAL_SECTION CriticalSection, BOOLEAN Waits, LONG *LockCount)
 {
@@ -254,7 +254,7 @@ static BOOLEAN RtlpTakeOrWait(PRTL_CRITICAL_SECTION CriticalSection, BOOLEAN Wai
     return (Old & RTLP_FREE) != 0;
 }
 
-/* The thread, a waiter, waits no longer. FALSE: it is the last one and was woken. */
+/* The thread stops waiting. FALSE: it is the last waiter and was woken. */
 static BOOLEAN RtlpStopWaiting(PRTL_CRITICAL_SECTION CriticalSection)
 {
     LONG Old = RtlpReadLockCount(CriticalSection);
@@ -277,7 +277,7 @@ static BOOLEAN RtlpSleep(PRTL_CRITICAL_SECTION CriticalSection, HANDLE Event, LO
                           ? NtWaitForSingleObject(Event, FALSE, Limit)
                           : RtlpWaitOnAddress(&CriticalSection->LockCount, &LockCount, sizeof(LockCount), Limit);
     KiNoteLockWaitedFor(Thread, Previous);
-    if (!NT_SUCCESS(Status)) { /* the program has closed a handle of ours */
+    if (!NT_SUCCESS(Status)) { /* the program has closed a handle of the library */
         RtlRaiseStatus(Status);
     }
     return Status != STATUS_TIMEOUT;
@@ -448,9 +448,9 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION Critic
     return RtlpLeaveContended(CriticalSection, RtlpReadLockCount(CriticalSection));
 }
 
-/* What programs call. */
+/* The public functions. */
 
-/* The section is not free. (The owner is read only now: to read it before would fetch the line twice where another
+/* The section is not free. (The owner is read only now: reading it earlier would fetch the line twice if another
    processor has it.) */
 static DECLSPEC_NOINLINE NTSTATUS RtlpEnterHeld(PRTL_CRITICAL_SECTION CriticalSection, PKTHREAD Thread)
 {
@@ -544,7 +544,7 @@ NTSTATUS RtlInitializeCriticalSectionEx(PRTL_CRITICAL_SECTION CriticalSection, U
     return Status;
 }
 
-/* The high bits once asked for the event in advance. */
+/* The high bits used to request the event in advance. */
 NTSTATUS RtlInitializeCriticalSectionAndSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount)
 {
     return RtlInitializeCriticalSectionEx(CriticalSection, SpinCount & RTLP_SPIN_MASK, 0);

@@ -1,6 +1,6 @@
 /*
- * criticalsectiondebug.c: critical sections for debugging: the list of sections with debug information, their contention,
- * long waits, and sections that an ended thread still owns.
+ * criticalsectiondebug.c: debugging support for critical sections: the list of sections with debug information, their
+ * contention, long waits, and sections that an ended thread still owns.
  */
 #include "criticalsection.h"
 

@@ -2,8 +2,8 @@
  * exception.c: raising exceptions and statuses, ending at once, and the vectored handlers of the process.
  *
  * 1. A handler is called without the lock, so it may register, remove and raise. Its caller counts itself in Users
- *    first, so the handler stays linked and the caller can go on to the next one.
- * 2. A removed handler is not called any more. It is unlinked and freed when its last user is done.
+ *    first, so the handler stays linked and the caller can continue with the next one.
+ * 2. A removed handler is no longer called. It is unlinked and freed when its last user is done.
  * 3. The lock is held in dispatcher sections only, so a forked child never finds it held.
  */
 #include <interlock/rtl.h>

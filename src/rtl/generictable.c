@@ -45,7 +45,7 @@ static TABLE_SEARCH_RESULT RtlpFindGeneric(PRTL_GENERIC_TABLE Table, PVOID Buffe
     return Result;
 }
 
-/* What RtlGetElementGenericTable remembers is no longer true. */
+/* The position cached by RtlGetElementGenericTable is no longer valid. */
 static VOID RtlpForgetOrder(PRTL_GENERIC_TABLE Table)
 {
     Table->OrderedPointer = &Table->InsertOrderList;
@@ -155,7 +155,8 @@ PVOID RtlEnumerateGenericTableWithoutSplaying(PRTL_GENERIC_TABLE Table, PVOID *R
     return RtlpElementOf(Node);
 }
 
-/* Walks from the last element asked for, which WhichOrderedElement counts from 1, or from an end, whichever is nearest. */
+/* Walks from the element returned last, which WhichOrderedElement counts from 1, or from an end, whichever is
+   nearest. */
 PVOID RtlGetElementGenericTable(PRTL_GENERIC_TABLE Table, ULONG I)
 {
     PLIST_ENTRY Entry = Table->OrderedPointer;

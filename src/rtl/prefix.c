@@ -1,15 +1,15 @@
 /*
  * prefix.c: tables of path prefixes.
  *
- * A splay tree orders the strings without regard to case. Entries that differ in case only are one node of it: the first one
- * is the node, the others hang on it in a ring. A search looks for the whole path, then for the path without its last
- * component, and so on; each of these is a search for an equal string.
+ * A splay tree orders the strings without regard to case. Entries that differ only in case share a node: the first one
+ * is the node, the others are linked to it in a ring. A search looks for the whole path, then for the path without its
+ * last component, and so on; each of these is a search for an equal string.
  */
 #include <interlock/rtldriver.h>
 
 #include "../ex/upcase.h"
 
-/* What NodeTypeCode says. */
+/* Values of NodeTypeCode. */
 #define RTLP_PREFIX_TABLE 0x0800
 #define RTLP_PREFIX_NODE 0x0801
 #define RTLP_PREFIX_CASE_MATCH 0x0802
@@ -116,7 +116,7 @@ VOID RtlRemoveUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_PREFIX_T
         PrefixTable->NextPrefixTree = RtlpPrefixOf(RtlDelete(&PrefixTableEntry->Links));
         return;
     }
-    /* The next one of the ring becomes the node. As the root, it has no parent to tell. */
+    /* The next one of the ring becomes the node. If it is the root, it has no parent to update. */
     RtlSplay(&PrefixTableEntry->Links);
     Heir->NodeTypeCode = RTLP_PREFIX_NODE;
     Heir->Links = PrefixTableEntry->Links;

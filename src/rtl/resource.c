@@ -1,25 +1,26 @@
 /*
- * resource.c: resources of user mode: shared by many or owned by one.
+ * resource.c: user-mode resources, shared or exclusive.
  *
  * Everything changes inside the critical section of the resource: a thread that has to wait counts itself as a waiter,
  * leaves the section and waits for one of two semaphores. A release that makes the resource available makes the waiters
  * its owners before it releases the semaphore, so a waiter that returns has it. In the other order a third thread could
- * take it in between, and the waiter would have to ask again.
+ * take it in between, and the waiter would have to retry.
  *
  * Requirements, each with a test of that number in tests/rtl/rtlresource.c:
  *  1. NumberOfActive is 0 when it is free, n when it is shared n times, -n when its owner has acquired it n times.
  *  2. A request for a share is granted unless the resource is owned exclusively: exclusive waiters are no reason to
- *     wait. (So sharers that relieve each other starve an exclusive waiter; that is the contract.)
- *  3. The exclusive owner may acquire it again, in either way. A sharer that asks for it exclusively waits for itself.
- *  4. Without Wait nothing blocks, and a request that would have to changes nothing.
- *  5. When it becomes free one exclusive waiter gets it, the longest one; or all waiting sharers.
- *  6. Converting to exclusive is immediate for the only sharer; another one gives its share up and waits. Converting to
- *     shared keeps as many shares as there were acquires, and lets in all waiting sharers.
+ *     wait. (So overlapping sharers starve an exclusive waiter; that is the contract.)
+ *  3. The exclusive owner may acquire it again, in either mode. A sharer that acquires it exclusively waits for itself.
+ *  4. Without Wait nothing blocks, and a request that would have to block changes nothing.
+ *  5. When it becomes free the oldest exclusive waiter gets it, or all waiting sharers.
+ *  6. Converting to exclusive is immediate for the only sharer; another sharer releases its share and waits. Converting
+ *     to shared keeps as many shares as there were acquires, and admits all waiting sharers.
  *  7. Releasing or converting what is not held that way raises STATUS_RESOURCE_NOT_OWNED.
- *  8. Acquiring and releasing allocate nothing. What initializing cannot get it raises, and nothing is left behind.
+ *  8. Acquiring and releasing allocate nothing. If an allocation fails, initializing raises the status and leaves
+ *     nothing behind.
  *  9. DebugInfo is that of the section, and counts the waits for the resource too. A wait that lasts too long is
  *     reported, as those for critical sections are, unless RTL_RESOURCE_FLAG_LONG_TERM is set.
- * 10. In a forked child the waiters that stayed behind are forgotten. Reserved is KiForkDepth, by which that is known.
+ * 10. In a forked child the waiters that stayed behind are forgotten. Reserved is KiForkDepth, which shows that.
  */
 #include "criticalsection.h"
 
@@ -123,8 +124,8 @@ static HANDLE RtlpOwnId(VOID)
     return ULongToHandle(KiCurrentThread()->ThreadId);
 }
 
-/* relaxed, both: a waiter that was handed the resource writes its id outside of the section, and a thread only compares
-   it with its own */
+/* relaxed, both: a waiter that was handed the resource writes its id outside the section, and a thread only compares it
+   with its own */
 static VOID RtlpSetExclusiveOwner(PRTL_RESOURCE Resource, HANDLE Owner)
 {
     __atomic_store_n(&Resource->ExclusiveOwnerThread, Owner, __ATOMIC_RELAXED);
@@ -174,10 +175,10 @@ static BOOLEAN RtlpTryOwn(PRTL_RESOURCE Resource)
     return RtlpOwnAgain(Resource);
 }
 
-/* Waiters that were handed the resource and do not know yet. */
+/* Waiters that were handed the resource and have not noticed yet. */
 typedef struct _RTLP_ADMITTED {
     HANDLE Semaphore;
-    LONG Count; /* -1: one, whom sharers kept waiting */
+    LONG Count; /* -1: one exclusive waiter */
 } RTLP_ADMITTED;
 
 static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
@@ -284,7 +285,7 @@ static BOOLEAN RtlpAcquireExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
     return TRUE;
 }
 
-/* The verifier. Sharers pass waiting writers: requirement 2. */
+/* The verifier. Sharers overtake waiting writers: requirement 2. */
 static DECLSPEC_NOINLINE BOOLEAN RtlpAcquireVerified(PRTL_RESOURCE Resource, BOOLEAN Exclusive, BOOLEAN Wait, PVOID Site)
 {
     KI_ORDER_MODE Mode = Exclusive ? KiOrderExclusive : KiOrderSharedPasses;

@@ -1,7 +1,7 @@
 /*
  * runonce.c: call-once initialization, for kernel and user mode. Waiters sleep on events on their stacks. (User mode of NT
- * uses the global keyed event. Its release blocks until the waiter comes: completing would wait for threads that are not
- * yet asleep, and in a forked child forever for those that stayed behind.)
+ * uses the global keyed event. Its release blocks until the waiter arrives: completing would wait for threads that are
+ * not yet asleep, and in a forked child forever for those that stayed behind.)
  *
  *      63          48 47                               2   1   0
  *     +--------------------------------------------------+-------+
@@ -14,12 +14,12 @@
  *     |                     context                      | 1   0 |    done
  *     +--------------------------------------------------+-------+
  *
- * 1. Of the threads that begin synchronously one runs it (STATUS_PENDING), the others wait until it completes. If it
- *    fails the word is idle again and the waiters begin anew, so that one of them runs it.
+ * 1. One of the threads that begin synchronously runs it (STATUS_PENDING), the others wait until it completes. If it
+ *    fails the word is idle again and the waiters start over, so that one of them runs it.
  * 2. All threads that begin asynchronously run it, and the first to complete sets the context; the others get
  *    STATUS_UNSUCCESSFUL.
- * 3. Done is forever, and a thread that sees it sees everything that was done before the completion.
- * 4. A call that does not fit the state, or with flags that do not go together, changes nothing and says so.
+ * 3. Done is final, and a thread that sees it sees everything that was done before the completion.
+ * 4. A call that does not fit the state, or with incompatible flags, changes nothing and fails.
  * 5. The completion takes the chain of waiters with the same compare-exchange that changes the state, and accesses neither
  *    the word afterwards nor a block after its wakeup.
  * 6. Zeroed memory is idle. Nothing is allocated.
@@ -138,8 +138,8 @@ NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context)
     return STATUS_SUCCESS;
 }
 
-/* The routine gets the caller's own pointer and finds what the caller has there. If it succeeds with a context that
-   cannot be stored, it has failed. */
+/* The routine gets the caller's own pointer, with the value that the caller stored there. If it succeeds with a context
+   that cannot be stored, it has failed. */
 static NTSTATUS RtlpRunAndComplete(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter, PVOID *Context)
 {
     NTSTATUS Status = STATUS_UNSUCCESSFUL;

@@ -106,7 +106,8 @@ PRTL_SPLAY_LINKS RtlRealPredecessor(PRTL_SPLAY_LINKS Links)
     return RtlIsRightChild(Links) ? Links->Parent : NULL;
 }
 
-/* Removes a node. Returns the deepest node whose subtree changed, or the new root if that is gone; NULL: the tree is empty. */
+/* Removes a node. Returns the deepest node whose subtree changed, or the new root if that was removed; NULL: the tree
+   is empty. */
 static PRTL_SPLAY_LINKS RtlpUnlinkSplay(PRTL_SPLAY_LINKS Node)
 {
     PRTL_SPLAY_LINKS Child = Node->LeftChild != NULL ? Node->LeftChild : Node->RightChild;

@@ -2,7 +2,7 @@
  * srwlock.c: slim reader/writer locks: the pushlock algorithm (ex/pushlock.c) over alerts by thread id.
  *
  * Only the waker of a sleeper alerts it, and only once, so every alert is consumed by the sleep that it is for. Woken
- * tells it from a stray alert. The waker's store to it is its last access to the block.
+ * distinguishes it from a stray alert. The waker's store to it is its last access to the block.
  */
 #include <interlock/rtl.h>
 
@@ -28,7 +28,7 @@ static VOID RtlpSleepUntilAlerted(PEXP_WAIT_BLOCK Block, volatile ULONG_PTR *Loc
 static VOID RtlpWakeByAlert(PEXP_WAIT_BLOCK Block)
 {
     PKTHREAD Thread = Block->Thread;
-    /* release: pairs with the load in RtlpSleepUntilAlerted; the block may be gone afterwards */
+    /* release: pairs with the load in RtlpSleepUntilAlerted; the block may be invalid afterwards */
     __atomic_store_n(&Block->Woken, TRUE, __ATOMIC_RELEASE);
     KeAlertThreadById(Thread);
 }

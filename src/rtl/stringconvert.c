@@ -9,7 +9,7 @@
 
 #define RTLP_PIECE 64
 #define RTLP_NEVER_WIDE 0xD800 /* the last unit of a buffer is never the first half of a pair */
-#define RTLP_NEVER_NARROW 0xFF /* in no UTF-8 */
+#define RTLP_NEVER_NARROW 0xFF /* never occurs in UTF-8 */
 
 /* Converts and returns the size of the whole result, in units; with Room 0 it only measures. */
 typedef struct _RTLP_CONVERSION {
@@ -85,7 +85,7 @@ static RTLP_CONVERSION RtlpToNarrow(PCWCH Source, SIZE_T Length, PCHAR Target, S
     return Result;
 }
 
-/* Provides the buffer of a converted string of this size; Length is set in any case that the size allows. */
+/* Provides the buffer of a converted string of this size; Length is set whenever the size allows it. */
 static NTSTATUS RtlpPrepareNarrow(PSTRING Destination, SIZE_T Length, SIZE_T Terminator, BOOLEAN Allocate)
 {
     if (Length + Terminator > RTLP_LARGEST_STRING) {

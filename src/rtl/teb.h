@@ -1,4 +1,4 @@
-/* teb.h: what the runtime keeps of a thread. Zeroed when a thread begins; only the thread itself touches it. */
+/* teb.h: the runtime's per-thread data. Zeroed when a thread begins; only the thread itself touches it. */
 #ifndef INTERLOCK_RTL_TEB_H
 #define INTERLOCK_RTL_TEB_H
 

@@ -6,18 +6,18 @@
  *
  * Releasing the members moves them one by one to the list of released objects and closes them. Each is held meanwhile;
  * the hold is taken under the group's lock, under which objects also leave, and an object that is being deleted cannot
- * be held. A released object leaves when its callbacks are over, and the last one signals Emptied. An object that joins
- * during a release is released with the others or stays a member, and nobody waits for it before it is closed.
+ * be held. A released object leaves when its callbacks have ended, and the last one signals Emptied. An object that
+ * joins during a release is released with the others, or stays a member that no thread waits for until it is closed.
  *
  * A cancel callback may free what the member's callbacks use, and a callback may close its own object. So cancel
  * callbacks are called after all callbacks of released objects have returned, and not for objects that the program has
  * closed by then. An object whose cancel callback is due leaves the list of released objects for the list of cancelled
- * ones; only its memory is left. The thread that released it takes it from there (Release tells whose it is) and frees
- * it before it calls the cancel callback. So if the thread ends in a cancel callback or while it waits, the objects are
- * deleted nevertheless, and the group frees the memory of those that were left in the list.
+ * ones; only its memory remains. The thread that released it removes it from there (Release identifies the thread) and
+ * frees it before it calls the cancel callback. So if the thread ends in a cancel callback or while it waits, the
+ * objects are still deleted, and the group frees the memory of those that remain in the list.
  *
  * In a forked child released objects become members again (ForkDepth): the thread that released them may not have
- * closed them yet. The next release there calls the cancel callbacks that were left.
+ * closed them yet. The next release there calls the remaining cancel callbacks.
  */
 #include "tpp.h"
 
@@ -161,7 +161,7 @@ static ULONG TppBeginRelease(PTP_CLEANUP_GROUP Group)
     return Release;
 }
 
-/* Takes a cancelled object of this release out of its list; NULL: there are none. */
+/* Removes a cancelled object of this release from its list; NULL: there are none. */
 static PTPP_OBJECT TppTakeCancelled(PTP_CLEANUP_GROUP Group, ULONG Release)
 {
     PTPP_OBJECT Taken = NULL;

@@ -6,14 +6,14 @@
  * source is armed for the next when the callback of the previous one has returned. Busy, under the object's lock: the
  * source is armed, or a callback is pending or running that arms it when it returns.
  *
- * A bound callback (BindIoCompletionCallback) is an object that nobody sees. Its operations follow one another until
- * the last handle of the descriptor object is closed, or the descriptor is lost.
+ * A bound callback (BindIoCompletionCallback) is an internal object. Its operations follow one another until the last
+ * handle of the descriptor object is closed, or the descriptor is lost.
  */
 #include "tpp.h"
 
 #include "../io/watch.h"
 
-/* Adds operations; Ended: the callback of the one being served is over. Then serves the next, if there is one. */
+/* Adds operations; Ended: the callback of the one being served has ended. Then serves the next, if there is one. */
 static VOID TppServeNextIo(PTP_IO Io, ULONG Operations, BOOLEAN Ended)
 {
     PVOID WaitObject = ObpWaitObject(Io->Target);

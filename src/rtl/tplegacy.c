@@ -2,8 +2,8 @@
  * tplegacy.c: work items, timer queues, and what registered waits (tpregister.c) share with them. They are objects of
  * the pool like any other, with a structure of their own for the older interface.
  *
- * Ending a timer or a wait cancels no callback: one whose timer has expired, or for which the object was consumed,
- * still occurs. So no expiration and no signal is lost.
+ * Ending a timer or a wait cancels no callback: a callback whose timer has expired, or whose object was consumed, still
+ * occurs. So no expiration and no signal is lost.
  */
 #include "tpp.h"
 
@@ -76,7 +76,8 @@ NTSTATUS RtlQueueWorkItem(WORKERCALLBACKFUNC Function, PVOID Context, ULONG Flag
     return TppSubmitOnce(RtlpExecuteWorkItem, (PVOID)Function, Context, &Environ);
 }
 
-/* Timer queues. A queue lists its timers to delete them all, and lives until it was deleted and its last timer is. */
+/* Timer queues. A queue lists its timers to delete them all, and lives until it and its last timer have been
+   deleted. */
 
 typedef struct _RTLP_TIMER_QUEUE {
     volatile LONG References;

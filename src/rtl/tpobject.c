@@ -1,6 +1,6 @@
 /*
- * tpobject.c: what all objects share (allocation, callbacks, waiting for them, closing), the run of a callback with
- * what it may ask for, and work objects. Theory in tpp.h.
+ * tpobject.c: what all objects share (allocation, callbacks, waiting for them, closing), running a callback with its
+ * completion actions, and work objects. Theory in tpp.h.
  */
 #include "tpp.h"
 #include "../ke/callback.h"
@@ -59,7 +59,7 @@ NTSTATUS TppAllocate(const TPP_TYPE *Type, TPP_EXECUTE *Execute, PVOID Callback,
     Object->Priority = TP_CALLBACK_PRIORITY_NORMAL;
     InitializeListHead(&Object->WaiterListHead);
     NTSTATUS Status = Environ != NULL ? TppApplyEnviron(Object, Environ) : STATUS_SUCCESS;
-    /* The object is useless without these threads. With them, submitting, setting and arming cannot fail. */
+    /* The object needs these threads. With them, submitting, setting and arming cannot fail. */
     if (NT_SUCCESS(Status) && Type->UsesClock) {
         Status = KiEnsureClock();
     }
@@ -387,7 +387,7 @@ static VOID TppRequire(BOOLEAN Condition, NTSTATUS Status)
     }
 }
 
-/* The completion actions. What the callback owns is released before others learn that it is over. */
+/* The completion actions. What the callback owns is released before others learn that it has ended. */
 static VOID TppComplete(PTP_CALLBACK_INSTANCE Instance)
 {
     if (Instance->CriticalSection != NULL) {
@@ -437,7 +437,7 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
         KeSetBasePriorityThread(Thread, 0);
     }
     TppComplete(Instance);
-    KiEndCallback(Thread, &Noted, KiCallbackPool, Callback); /* after what the callback has left to TppComplete */
+    KiEndCallback(Thread, &Noted, KiCallbackPool, Callback); /* after the completion actions in TppComplete */
     KiEnterService(Thread);
     TppReadyPool(Worker->Pool); /* the callback may have forked */
     TppEndCallback(Instance);
@@ -460,7 +460,7 @@ VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance)
     }
 }
 
-/* Threads that wait for the object's callbacks wait for this one no longer. A release of its group still does: the
+/* Threads that wait for the object's callbacks no longer wait for this one. A release of its group still does: the
    callback holds the object, and so its place in the group, until it returns. */
 VOID TpDisassociateCallback(PTP_CALLBACK_INSTANCE Instance)
 {
@@ -485,7 +485,7 @@ NTSTATUS TpCallbackMayRunLong(PTP_CALLBACK_INSTANCE Instance)
     return TppRunUncounted(Instance->Worker) ? STATUS_SUCCESS : STATUS_TOO_MANY_THREADS;
 }
 
-/* A callback may ask for one completion action of each kind. */
+/* A callback may request one completion action of each kind. */
 VOID TpCallbackSetEventOnCompletion(PTP_CALLBACK_INSTANCE Instance, HANDLE Event)
 {
     TppRequire(Event != NULL && Instance->Event == NULL, STATUS_INVALID_PARAMETER);

@@ -1,5 +1,5 @@
 /*
- * tpp.h: the thread pool inside.
+ * tpp.h: the internals of the thread pool.
  *
  * A pool is a KQUEUE and the threads that remove packets from it, like a completion port. An object (work, timer, wait,
  * I/O) embeds every packet that it ever queues, so nothing between a submission and its callback can fail. There are
@@ -19,13 +19,13 @@
  *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone. A member that its group has
  *                cancelled stays in the group's list until its cancel callback is called (tpgroup.c)
  *
- * The life of a callback, with the functions that move it on:
+ * The life of a callback, with the functions that advance it:
  *
  *   armed        TppArm registers the source with a kernel object; the signal queues the source's packet
  *   pending      TppAddPending counts it and queues the task
  *   taken        TppServe removes a packet; TppTake (task) or TppArrive (source) makes the callback Running
  *   running      TppRunCallback calls Execute, then the completion actions
- *   ended        TppEndCallback; TppFinish takes it out of Running and wakes threads that wait for the object
+ *   ended        TppEndCallback; TppFinish removes it from Running and wakes threads that wait for the object
  *
  * A source that has fired becomes pending when its object is set again, closed or waited for: the documents say that
  * callbacks already queued still occur. A packet that a worker holds at that moment becomes stale.
@@ -80,9 +80,9 @@ typedef struct _TPP_PACKET {
  * 3. The thread whose change leaves Closed alone deletes the object. No count can rise from there, so there is exactly
  *    one such thread.
  * 4. Waiters is set under the object's lock, with the waiter in the list, while Pending or Running is not 0. The thread
- *    that takes both to 0 keeps a hold until it has emptied the list. The bit is cleared with the list, under the lock.
- *    A waiter whose thread is terminated leaves the list but not the bit, which is harmless.
- * 5. One compare-exchange moves a callback from Pending to Running: at no moment does it look as if it had ended.
+ *    that makes both 0 keeps a hold until it has emptied the list. The bit is cleared with the list, under the lock. A
+ *    waiter whose thread is terminated leaves the list but not the bit, which is harmless.
+ * 5. One compare-exchange moves a callback from Pending to Running: it never appears to have ended in between.
  */
 #define TPP_PENDING_ONE ((ULONG64)1)
 #define TPP_PENDING_MASK ((ULONG64)0x7fffffff)
@@ -143,7 +143,7 @@ typedef struct _TPP_OBJECT {
 typedef struct _TPP_SOURCE {
     KOBJECT_NOTIFICATION Notification;
     ULONG Kind;        /* with the entry before it a TPP_PACKET */
-    ULONG Stale;       /* packets that workers have removed, not brought here yet, and that no longer count */
+    ULONG Stale;       /* packets that workers have removed but not delivered yet, and that are stale */
     BOOLEAN Armed;     /* with a hold on the object */
     PTPP_OBJECT Object;
 } TPP_SOURCE, *PTPP_SOURCE;

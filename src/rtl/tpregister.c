@@ -6,7 +6,7 @@
  *   overlapping   a wait object that is armed again when its packet is served, before the callback runs. So each signal
  *                 begins a callback, whether or not the previous one has returned.
  *   one by one    a wait object that the callback sets again when it returns: for WT_EXECUTEINWAITTHREAD, where the
- *                 thread that waits runs the callback, and for objects whose state must be asked from the host.
+ *                 thread that waits runs the callback, and for objects whose state must be queried from the host.
  *   by a thread   for a mutex, which only a thread can own. The registration has a pool of one thread. It waits for the
  *                 mutex and runs the function itself, as the owner.
  */
@@ -15,7 +15,7 @@
 /*
  * Of a wait for a mutex:
  *
- *   RTLP_STOPPING   the wait was deregistered: the function is not called any more
+ *   RTLP_STOPPING   the wait was deregistered: the function is no longer called
  *   RTLP_CALLING    the function runs
  *
  * Each is set by one thread, which sees in the same operation whether the other was set before. So the function begins
@@ -77,8 +77,8 @@ static NTSTATUS RtlpAllocateWait(PRTLP_WAIT Registration, PTP_CALLBACK_ENVIRON E
 
 /* By a thread. */
 
-/* In a service. TRUE: the function is to be called. A thread that owned the mutex before, because the function has not
-   released it, gives the additional ownership back. So does a thread that is not to call. */
+/* In a service. TRUE: call the function. A thread that already owned the mutex, because the function did not release
+   it, releases the additional ownership. So does a thread that must not call the function. */
 static BOOLEAN RtlpMayCall(PRTLP_WAIT Registration, PKMUTANT Mutant, NTSTATUS Status, BOOLEAN WasOwner)
 {
     BOOLEAN Acquired = Status == STATUS_WAIT_1 || Status == STATUS_ABANDONED_WAIT_0 + 1;
@@ -94,7 +94,7 @@ static BOOLEAN RtlpMayCall(PRTLP_WAIT Registration, PKMUTANT Mutant, NTSTATUS St
     return !Stopping;
 }
 
-/* Waits once. TRUE: the function is to be called. */
+/* Waits once. TRUE: call the function. */
 static BOOLEAN RtlpAwaitMutex(PRTLP_WAIT Registration, PKMUTANT Mutant, BOOLEAN OnlyStop, PBOOLEAN TimedOut)
 {
     PKTHREAD Thread = KiCurrentThread();

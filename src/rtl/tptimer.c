@@ -1,6 +1,6 @@
 /*
- * tptimer.c: timers. Each is a timer of the kernel that adds a pending callback whenever it expires: callbacks of a
- * periodic timer are begun every time the period elapses, whether or not the previous ones have ended.
+ * tptimer.c: timers. Each is a timer of the kernel that adds a pending callback whenever it expires: each elapsed
+ * period of a timer begins a callback, whether or not the previous ones have ended.
  */
 #include "tpp.h"
 

@@ -2,8 +2,8 @@
  * tpwait.c: sources, which turn the signal of a kernel object into a callback, and waits.
  *
  * An armed source has one packet: linked to its kernel object, or in the queue, or removed by a worker that is about to
- * take the object's lock. Disarming takes back a linked or queued packet. A removed one becomes stale, which its worker
- * finds out under the lock; with several such workers any of them may drop the stale one. A packet has one hold, its
+ * take the object's lock. Disarming withdraws a linked or queued packet. A removed one becomes stale, which its worker
+ * detects under the lock; with several such workers any of them may drop the stale one. A packet has one hold, its
  * right to touch the object.
  *
  * A wait has two sources, the object and the timeout. The first whose packet is served ends the wait and disarms the
@@ -30,7 +30,7 @@ TPP_DISARMED TppDisarm(PTPP_SOURCE Source)
         Source->Stale += 1;
         return TppHadFired;
     }
-    /* Not the last hold: the caller has a right of its own to the object. */
+    /* Not the last hold: the caller has its own. */
     __atomic_fetch_sub(&Source->Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
     return Result == NotificationCancelled ? TppWasWaiting : TppHadFired;
 }

@@ -1,4 +1,4 @@
-/* version.c: the version of Windows that this library is like. */
+/* version.c: the version of Windows that this library reports. */
 #include <interlock/rtldriver.h>
 
 static const RTL_OSVERSIONINFOEXW RtlpVersion = {
@@ -13,7 +13,7 @@ static const RTL_OSVERSIONINFOEXW RtlpVersion = {
 NTSTATUS RtlGetVersion(PRTL_OSVERSIONINFOW lpVersionInformation)
 {
     ULONG Size = lpVersionInformation->dwOSVersionInfoSize;
-    /* Any other size is taken for that of the short form, as on Windows. */
+    /* Any other size counts as that of the short form, as on Windows. */
     memcpy(lpVersionInformation, &RtlpVersion, Size == sizeof(RTL_OSVERSIONINFOEXW) ? Size : sizeof(RTL_OSVERSIONINFOW));
     lpVersionInformation->dwOSVersionInfoSize = Size;
     return STATUS_SUCCESS;

@@ -3,20 +3,20 @@
  *
  * State goes from awake to woken, or from awake to asleep to woken:
  *
- * 1. The thread that takes a waiter out of the hash wakes it: it exchanges State, which is its last access, and alerts the
- *    waiter's thread if the waiter was asleep.
- * 2. A waiter that is asleep does not leave before that alert, and one that is not gets none: no alert is left over. A
+ * 1. The thread that removes a waiter from the hash wakes it: it exchanges State, which is its last access, and alerts
+ *    the waiter's thread if the waiter was asleep.
+ * 2. A sleeping waiter does not leave before that alert, and a waiter that is awake gets none: no alert is left over. A
  *    stray alert changes nothing, not even the deadline.
- * 3. NT marks a block whose time is up by a compare-exchange, so that a wake at the same moment is noticed. Here the mark
- *    is that the waiter is in the hash: the thread that takes it out, the waiter itself or a waker, has decided. A waiter
- *    that finds itself out sleeps a second time, without a timeout, until it is woken.
+ * 3. NT marks a block that has timed out by a compare-exchange, so that a concurrent wake notices it. Here presence in
+ *    the hash is the mark: the thread that removes the waiter, the waiter itself or a waker, has decided. A waiter that
+ *    finds itself removed sleeps again, without a timeout, until it is woken.
  */
 #ifndef INTERLOCK_RTL_WAITER_H
 #define INTERLOCK_RTL_WAITER_H
 
 #include "../ex/waiterhash.h"
 
-/* What an address is waited on for. Keyed events share the hash; theirs are the keys with an object. */
+/* The kinds of waits on an address. Keyed events share the hash; their keys have an object. */
 typedef enum _RTLP_WAIT_KIND { RtlpAddressWait, RtlpConditionWait } RTLP_WAIT_KIND;
 
 typedef struct _RTLP_WAITER {
@@ -37,20 +37,21 @@ FORCEINLINE EXP_WAIT_KEY RtlpWaitKey(volatile VOID *Address, RTLP_WAIT_KIND Kind
 
 VOID RtlpInitializeWaiter(PRTLP_WAITER Waiter, volatile VOID *Address, RTLP_WAIT_KIND Kind);
 
-/* For a waiter that has entered the hash. TRUE: it was woken before patience was over. */
+/* For a waiter that has entered the hash. TRUE: it was woken during the spin. */
 BOOLEAN RtlpSpinForWake(PRTLP_WAITER Waiter);
 
 /*
- * For a waiter that has entered the hash, and has spun. STATUS_TIMEOUT: TakeOut has taken it out. From before it enters
- * until it is out the thread is in a system service (KiEnterService): if the thread is terminated, the wait ends and the
- * waiter comes out, so a terminated thread never consumes a wakeup.
+ * For a waiter that has entered the hash, and has spun. STATUS_TIMEOUT: TakeOut has removed it. From before it enters
+ * until it is removed the thread is in a system service (KiEnterService): if the thread is terminated, the wait ends
+ * and the waiter is removed, so a terminated thread never consumes a wakeup.
  */
 NTSTATUS RtlpAwaitWake(PRTLP_WAITER Waiter, PLARGE_INTEGER Timeout, BOOLEAN (*TakeOut)(PRTLP_WAITER Waiter));
 
 VOID RtlpWakeTakenWaiters(PLIST_ENTRY Taken); /* what ExpTakeWaiters has collected, with no bucket locked */
 
-/* After so many vain wakes a bucket is quiet (addresswait.c). As many locked operations on a line of one's own, of 4 to
-   8 ns, take as long as a barrier on all threads: 0.4 us alone, 5 us beside running threads. */
+/* After this many wakes without a waiter a bucket is quiet (addresswait.c). That many locked operations on an
+   uncontended line, 4 to 8 ns each, take as long as a barrier on all threads: 0.4 us alone, 5 us with other running
+   threads. */
 #define RTLP_QUIET_AFTER 1024
 
 /* RtlWaitOnAddress for a caller that has already spun for the value: it spins for a wake only. */

@@ -2,24 +2,24 @@
  * contention.c: records contended acquires, and the holds that they waited for.
  *
  * An uncontended acquire and its release have no hook. What is known of a hold is the part that others waited for, from
- * the later of two moments, when the owner acquired the lock and when the first waiter came, to the release:
+ * the later of two moments, when the owner acquired the lock and when the first waiter arrived, to the release:
  *
  *     owner     |------------------ holds ------------------|
  *     waiters            |------------ waits ---------------|--- holds ---|
  *                               |-------- waits --------------------------|--- holds ---
  *     recorded           |============== a hold ============|==== next ===|
  *
- * A hold that nobody waited for is not recorded, nor one for which others spun without queueing: its release takes the
- * fast path.
+ * A hold without waiters is not recorded, nor one for which others spun without queueing: its release takes the fast
+ * path.
  *
  * While a lock is waited for it is in a table: how many threads wait, since when it is both held and waited for, and the
  * sum of the moments from which each wait counts for the current hold. So a release knows how long all waiters together
- * have waited for this hold, without visiting them: number * now - sum. Waits are divided among the holds without a rest;
- * their total never exceeds that of the waits.
+ * have waited for this hold, without visiting them: number * now - sum. Each part of a wait is attributed to one hold,
+ * so their total never exceeds that of the waits.
  *
- * The table has sets of a few places, each with a lock of the kernel's own, held for some additions. A thread in a host
- * interrupt may have interrupted the owner of that lock, and only tries. A lock that finds its set full has
- * no holds recorded; both are counted as dropped. Nothing is allocated, and nothing here waits for a program's lock.
+ * The table has sets of a few places, each with a lock of the kernel's own, held for a few additions. A thread in a
+ * host interrupt may have interrupted the owner of that lock, and only tries. A lock that finds its set full has no
+ * holds recorded; both are counted as dropped. Nothing is allocated, and nothing here waits for a program's lock.
  *
  * Acquires and holds are then counted by lock and stack, in the file (tracefile.h).
  */
@@ -57,7 +57,7 @@ static ULONG64 TracepHash(ULONG64 Hash, ULONG64 Word)
     return Hash ^ Hash >> 32;
 }
 
-/* NULL: given up. Between KiEnterDispatcher and KiExitDispatcher: a thread that is suspended here would keep others out. */
+/* NULL: gave up. Between KiEnterDispatcher and KiExitDispatcher: a thread that is suspended here would block others. */
 static PTRACEP_SET TracepLockSet(PKTHREAD Thread, PVOID Lock)
 {
     PTRACEP_SET Set = &TracepWaitedLocks[TracepHash(0, (ULONG64)Lock) % TRACEP_SETS];
@@ -68,9 +68,8 @@ static PTRACEP_SET TracepLockSet(PKTHREAD Thread, PVOID Lock)
     return KiTryAcquireLock(&Set->Lock) ? Set : NULL;
 }
 
-/* An RTL resource begins with a critical section, which is waited for on its own. Otherwise the kind is what the waiter
-   called the lock: a fast mutex may be released as a guarded one. NULL: it is not in the set, and, if Add, there is no
-   place for it. */
+/* An RTL resource begins with a critical section, which is waited for on its own. Otherwise the waiter's kind counts: a
+   fast mutex may be released as a guarded one. NULL: it is not in the set, and, if Add, there is no place for it. */
 static PTRACEP_WAITED TracepFindWaited(PTRACEP_SET Set, PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Add)
 {
     PTRACEP_WAITED Free = NULL;
@@ -123,7 +122,7 @@ static VOID TracepAddWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contention)
     KiExitDispatcher(Thread);
 }
 
-/* The current hold began: what was waited before counts for no other. */
+/* The current hold begins: earlier waiting counts for no other hold. */
 static VOID TracepBeginHold(PTRACEP_WAITED Waited, ULONG64 Now)
 {
     Waited->Since = Now;
@@ -131,7 +130,7 @@ static VOID TracepBeginHold(PTRACEP_WAITED Waited, ULONG64 Now)
     Waited->Begins = Waited->Waiters * Now;
 }
 
-/* Acquired: otherwise the thread does not wait any more. A sharer that joins others continues their hold. */
+/* Acquired: otherwise the thread no longer waits. A sharer that joins others continues their hold. */
 static VOID TracepRemoveWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contention, ULONG64 Now, BOOLEAN Acquired)
 {
     KiEnterDispatcher(Thread);
@@ -173,15 +172,15 @@ VOID TracepForgetWaiters(VOID)
 }
 
 /*
- * What a thread is doing: acquires that wait, and releases. Not in its KTHREAD's room, which is zeroed for every new thread.
- * Threads beyond the first 4096 at a time have no holds recorded.
+ * A thread's activity: acquires that wait, and releases. Not in its KTHREAD's room, which is zeroed for every new
+ * thread. Threads beyond the first 4096 at a time have no holds recorded.
  */
 
-#define TRACEP_ACQUIRES 4 /* inside of each other: an APC runs in a wait, and may wait itself */
+#define TRACEP_ACQUIRES 4 /* nested: an APC runs in a wait, and may wait itself */
 #define TRACEP_RELEASES 3 /* likewise: the wake of a waiter may release a lock of the library */
 
 typedef struct _TRACEP_ACTIVITY {
-    ULONG ThreadId;            /* of whom this is */
+    ULONG ThreadId;            /* the thread */
     ULONG Acquires, Releases;  /* in use */
     TRACE_CONTENTION Acquiring[TRACEP_ACQUIRES]; /* copies: a thread that is terminated in there does not end them */
     TRACE_CONTENTION Mutant;   /* that it waits for */
@@ -222,7 +221,7 @@ static BOOLEAN TracepIsSameEntry(const TRACE_CONTENTION_ENTRY *Entry, const TRAC
            memcmp(Entry->Frame, Wanted->Frame, Wanted->Frames * sizeof(Wanted->Frame[0])) == 0;
 }
 
-/* An entry that another thread is filling is passed over: at worst two have the same stack, and a reader adds them. */
+/* An entry that another thread is filling is skipped: at worst two have the same stack, and a reader adds them. */
 static PTRACE_CONTENTION_ENTRY TracepFindEntry(const TRACEP_STACK *Wanted)
 {
     PTRACE_FILE File = TraceRecording[TraceContention].File;
@@ -272,8 +271,8 @@ VOID TracepForgetContention(PTRACE_FILE File)
     }
 }
 
-/* Without the two callers inside of the recorder. In a host interrupt the unwinder itself may be what was interrupted: no
-   stack then. */
+/* Without the two callers inside the recorder. A host interrupt may have interrupted the unwinder itself: then there is
+   no stack. */
 static DECLSPEC_NOINLINE PTRACE_CONTENTION_ENTRY TracepEntryFor(PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive,
                                                                 TRACE_ENTRY_ROLE Role)
 {
@@ -324,7 +323,7 @@ static VOID TracepEnterEntry(PTRACE_CONTENTION Contention, PTRACE_CONTENTION_ENT
     }
 }
 
-/* The wait is over; Acquired: as it should be. One of the parent of a fork must not begin a recording of the child. */
+/* The wait has ended; Acquired: successfully. One of the parent of a fork must not begin a recording of the child. */
 static VOID TracepEndAcquire(PKTHREAD Thread, const TRACE_CONTENTION *Contention, BOOLEAN Acquired)
 {
     if (!TracepIsKnown(Contention->Begin)) {
@@ -387,7 +386,7 @@ VOID TraceContended(PTRACE_CONTENTION Contention, PVOID Lock, KI_LOCK_KIND Kind,
         TracepEnterEntry(Contention, TracepEntryFor(Lock, Kind, Exclusive, TraceWaited), Owner);
     }
     TracepNoteAcquire(TracepActivityOf(Thread), Contention);
-    if (Kind != KiLockSpinLock) { /* its release is one store, which nothing tells of */
+    if (Kind != KiLockSpinLock) { /* its release is one store, without a hook */
         TracepAddWaiter(Thread, Contention);
     }
 }

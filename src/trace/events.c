@@ -35,7 +35,7 @@ static ULONG TracepTakeUnit(PTRACE_FILE File, ULONG Held)
         if (Used >= Most) {
             return 0;
         }
-        /* relaxed: nobody has written to the unit before */
+        /* relaxed: the unit was never written before */
     } while (!__atomic_compare_exchange_n(&File->UnitsUsed, &Used, Used + 1, FALSE, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
     return Used + 1;
@@ -106,7 +106,7 @@ static PTRACE_TRACK TracepTakeTrack(PTRACE_FILE File)
     return Track;
 }
 
-/* What the thread began in an earlier recording, and ended after that had stopped, is not open any more. */
+/* What the thread began in an earlier recording, and ended after that had stopped, is no longer open. */
 static VOID TracepJoinRecording(PKTHREAD Thread, PTRACE_TRACK Track)
 {
     ULONG Beginnings = TraceRecording[TraceEvents].Beginnings;
@@ -326,13 +326,13 @@ VOID TraceThreadEnd(PKTHREAD Thread)
 
 /* Waits, signals and wakes. */
 
-/* The entry that a queue hands over is no status. */
+/* The entry that a queue hands off is not a status. */
 static LONG TracepStatusOf(LONG_PTR Result)
 {
     return Result == (LONG)Result && (ULONG_PTR)Result < 0x10000 ? (LONG)Result : STATUS_SUCCESS;
 }
 
-/* Not read from the object: it may be gone once it has taken the wait block off. */
+/* Not read from the object: it may be freed once it has unlinked the wait block. */
 static UCHAR TracepTypeWaitedFor(PKI_WAIT Wait, ULONG Index)
 {
     return Wait->WaitType == WaitDequeue ? QueueObject : *KiTypeOf(Wait, Index);

@@ -66,7 +66,7 @@ static SIZE_T TracepCharacterLength(const UCHAR *Text)
     return Length;
 }
 
-/* Text inside of quotes. */
+/* Text inside quotes. */
 static VOID TracepPutEscaped(PTRACEP_WRITER Writer, PCSTR Text)
 {
     for (const UCHAR *Next = (const UCHAR *)Text; *Next != '\0';) {
@@ -428,7 +428,7 @@ static VOID TracepPutCounter(PTRACEP_WRITER Writer)
     }
 }
 
-/* The whole. */
+/* The whole trace. */
 
 BOOLEAN TraceIsFile(const TRACE_FILE *File, SIZE_T Size, TRACE_CONTENT Content)
 {

@@ -1,4 +1,4 @@
-/* recording.c: opens the files that settings ask for, and finishes them when the process ends. */
+/* recording.c: opens the files that settings request, and finishes them when the process ends. */
 #include "tracep.h"
 
 #include <stdio.h>
@@ -157,7 +157,7 @@ VOID TraceInitialize(VOID)
                            TRACE_CONTENTION_ENTRIES * sizeof(TRACE_CONTENTION_ENTRY));
 }
 
-/* Not in an interrupt of the host, which may have come inside of the host's allocator. */
+/* Not in an interrupt of the host, which may have interrupted the host's allocator. */
 DECLSPEC_NOINLINE ULONG TracepBeginPostponed(VOID)
 {
     if (KiCurrentThread()->HostInterrupts != 0) {
@@ -184,7 +184,7 @@ VOID TraceForkChild(VOID)
             Recording->File = NULL;
             Recorded = TRUE;
         }
-        /* A child has no stream of its own, and no debugger has asked for it. */
+        /* A child has no stream of its own, and no debugger has requested it. */
         if (Recording->Output.Stream) {
             HalDiscardOutput(&Recording->Output);
             Active &= ~(1u << Content);

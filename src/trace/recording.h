@@ -1,4 +1,4 @@
-/* recording.h: what is being recorded, for the library and for a debugger that asks for it. */
+/* recording.h: the recordings in progress, for the library and for a debugger that requests one. */
 #ifndef INTERLOCK_RECORDING_H
 #define INTERLOCK_RECORDING_H
 
@@ -10,7 +10,7 @@
 
 typedef struct _TRACE_RECORDING {
     PCSTR Setting;
-    PTRACE_FILE File;               /* once it was begun, for good: a thread may still write when recording stops */
+    PTRACE_FILE File;               /* permanent once begun: a thread may still write when recording stops */
     SIZE_T Size;
     LONG Descriptor;
     ULONG Beginnings;               /* how often recording was begun */
@@ -24,8 +24,8 @@ typedef struct _TRACE_RECORDING {
  * TraceActive has a bit for each TRACE_CONTENT that is recorded. TRACE_POSTPONED bits above it is another one: that
  * recording begins with the next event. So begin
  * 1. forked children: most exec at once and leave no file behind;
- * 2. recordings that a debugger asks for, by writing the bit into the process. It stops them by clearing both bits, and
- *    may begin and stop as often as it likes. The memory stays, and so does what a thread finds in its room.
+ * 2. recordings that a debugger requests by writing the bit into the process. It stops them by clearing both bits, and
+ *    may start and stop any number of times. The memory stays, and so does what a thread finds in its room.
  */
 #define TRACE_POSTPONED 8
 #define TRACE_CONTENTS 0xffu

@@ -71,8 +71,8 @@ VOID TraceReleased(BOOLEAN Last);
         }                                                                                                              \
     } while (0)
 
-/* KTRACE_NOW when a signal begins, KTRACE_SIGNAL after it has woken its waiters. The object may be gone by then: Word is
-   what its first eight bytes were. */
+/* KTRACE_NOW when a signal begins, KTRACE_SIGNAL after it has woken its waiters. The object may be freed by then: Word
+   has its first eight bytes from before. */
 #define KTRACE_NOW() (TraceIsActive() ? HalQueryNanoseconds() : 0)
 #define KTRACE_SIGNAL(Header, Word, Begin)                                                                             \
     do {                                                                                                               \
@@ -109,7 +109,7 @@ VOID TraceReleased(BOOLEAN Last);
         }                                                                                                              \
     } while (0)
 
-/* Instead of the end: the thread does not wait any more, and has not acquired the lock. */
+/* Instead of the end: the thread no longer waits, and has not acquired the lock. */
 #define KTRACE_CONTENTION_GIVEN_UP()                                                                                   \
     do {                                                                                                               \
         if (TraceIsActive()) {                                                                                         \
@@ -119,8 +119,9 @@ VOID TraceReleased(BOOLEAN Last);
 
 /*
  * Around the release of a lock that has waiters: KTRACE_RELEASING before it can be acquired, KTRACE_RELEASED afterwards on
- * the same thread, which captures the stack when nobody waits for that. Neither accesses the lock, which may be gone. A
- * release that retries may repeat the first one. Holder: the thread whose hold ends. Last: no other thread still holds it.
+ * the same thread, which captures the stack when no thread waits for it. Neither accesses the lock, which may be freed.
+ * A release that retries may repeat the first one. Holder: the thread whose hold ends. Last: no other thread still
+ * holds it.
  */
 #define KTRACE_RELEASING(Lock, Kind, Exclusive, Holder)                                                                \
     do {                                                                                                               \

@@ -1,6 +1,6 @@
 /*
- * tracefile.h: the file that a traced process leaves behind. The process has it mapped: what was written is there no
- * matter how the process ends.
+ * tracefile.h: the file that a traced process leaves behind. The process has it mapped, so its contents survive any end
+ * of the process.
  *
  *     +--------+---------+------------------------------------------------------+
  *     | header | modules | units: tracks and chunks, or contended acquires      |
@@ -8,14 +8,14 @@
  *
  * A trace consists of units of 4096 bytes. A track belongs to one thread at a time: it has the thread's name, the events
  * that the thread has begun and not ended, and a list of chunks. A chunk holds events, each with its thread's id. Units
- * are taken in order and never given back.
+ * are allocated in order and never freed.
  *
  * 1. Only its thread writes a track and the track's chunks, except for the name and the end of the track. Events take no
  *    lock.
  * 2. An event is written when it ends. Events that have begun are in Open, outermost first: a process that hangs and is
  *    killed shows where it hung.
  * 3. Events become visible by Count, which is stored after them. If the process still writes, a reader may see the last
- *    few events of a track replaced, never anything outside of the file.
+ *    few events of a track replaced, never anything outside the file.
  * 4. A thread that ends leaves its open events and its name as events, and the track to the next thread that starts,
  *    which continues behind them. So there are as many tracks as threads that ran at a time, and a short-lived thread
  *    costs the room of its events. Once the process ends no thread leaves its track. So the name of a thread is on its
@@ -24,7 +24,7 @@
  *    several chunks leaves the last quarter of the units to others. Events of a thread that finds no room for a track
  *    are counted.
  *
- * A reader checks every number: the file may be anything.
+ * A reader checks every number: the file is not trusted.
  */
 #ifndef INTERLOCK_TRACEFILE_H
 #define INTERLOCK_TRACEFILE_H
@@ -188,7 +188,7 @@ typedef struct _TRACE_CONTENTION_ENTRY {
     volatile ULONG64 Count;
     volatile ULONG64 Time;    /* total */
     volatile ULONG64 Longest;
-    volatile LONG Waiting;    /* acquires that have not got the lock yet */
+    volatile LONG Waiting;    /* acquires that have not acquired the lock yet */
     volatile ULONG LastOwner; /* at the last contended acquire, or that released last; 0: unknown */
     volatile ULONG64 Blocked; /* of holds: how long all threads together waited for them */
     ULONG64 Frame[TRACE_CONTENTION_FRAMES];
@@ -219,7 +219,7 @@ FORCEINLINE ULONG TraceUnitSize(ULONG Content)
     return Content == TraceEvents ? TRACE_UNIT : (ULONG)sizeof(TRACE_CONTENTION_ENTRY);
 }
 
-/* json.c: a trace as Chrome and Perfetto read it. The debugger has it too, so it uses nothing of the library. */
+/* json.c: a trace as Chrome and Perfetto read it. The debugger compiles it too, so it does not use the library. */
 typedef struct _TRACE_SINK {
     BOOLEAN (*Write)(PVOID Context, PCSTR Text, SIZE_T Length); /* FALSE: failed */
     BOOLEAN (*Name)(PVOID Context, ULONG64 Address, PSTR Buffer, SIZE_T Size); /* FALSE: no name */

@@ -31,7 +31,7 @@ ULONG TracepBeginPostponed(VOID);
 
 static inline BOOLEAN TracepRecords(TRACE_CONTENT Content)
 {
-    /* acquire: pairs with the release in TracepCreate; the file and when it began are there */
+    /* acquire: pairs with the release in TracepCreate; the file and its start time are visible */
     ULONG Active = __atomic_load_n(&TraceActive, __ATOMIC_ACQUIRE);
     if (Active >= 1u << TRACE_POSTPONED) {
         Active = TracepBeginPostponed();
@@ -53,6 +53,6 @@ VOID TracepForgetContention(PTRACE_FILE File);  /* what an earlier recording cou
 VOID TracepForgetWaiters(VOID);                 /* of every lock: those of an earlier recording, or of the parent */
 VOID TracepBeginMutantWait(PKTHREAD Thread, PKMUTANT Mutant);
 VOID TracepEndMutantWait(PKTHREAD Thread, BOOLEAN Acquired);
-VOID TracepAbandonAcquires(PKTHREAD Thread);    /* it ended inside of them */
+VOID TracepAbandonAcquires(PKTHREAD Thread);    /* it ended inside them */
 
 #endif

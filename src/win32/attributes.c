@@ -3,7 +3,7 @@
 
 #include <interlock/win32/thread.h>
 
-/* What the program allocates: a list has room for Count attributes. */
+/* The program allocates the list, with room for Count attributes. */
 typedef struct _PROC_THREAD_ATTRIBUTE_LIST {
     ULONG Count;
     ULONG Used;
@@ -54,7 +54,7 @@ static NTSTATUS BaseCheckAttribute(PBASE_ATTRIBUTE_LIST List, ULONG_PTR Attribut
     return STATUS_SUCCESS;
 }
 
-/* An attribute that is there already is a failure, although its status is none. */
+/* An attribute that already exists is a failure, although its status is not an error. */
 BOOL UpdateProcThreadAttribute(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList, DWORD dwFlags, DWORD_PTR Attribute,
                                PVOID lpValue, SIZE_T cbSize, PVOID lpPreviousValue, PSIZE_T lpReturnSize)
 {

@@ -33,7 +33,7 @@ typedef struct _BASE_WAIT_TIME {
 VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable);
 BOOLEAN BaseWaitAgain(PBASE_WAIT_TIME Time, NTSTATUS Status); /* FALSE: Status is the result of the wait */
 
-/* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not say. */
+/* attributes.c: the handles that a child inherits. FALSE: the list, which may be NULL, does not have the attribute. */
 struct _PROC_THREAD_ATTRIBUTE_LIST;
 BOOLEAN BaseFindHandleList(struct _PROC_THREAD_ATTRIBUTE_LIST *AttributeList, const HANDLE **List, PULONG Count);
 

@@ -1,11 +1,11 @@
 /*
  * console.c: standard handles, reading and writing them, and console events.
  *
- * A standard handle is made when it is first asked for: a descriptor object for 0, 1 or 2.
+ * A standard handle is created at its first use: a descriptor object for 0, 1 or 2.
  *
  * Console events. A thread of the library's own waits for signals (hal/console.c) and starts a thread for each event, as
- * Windows does: a handler that blocks does not keep the next event from the others. Handlers are a list, last one first;
- * the thread of an event calls a copy of it, so handlers may add and remove.
+ * Windows does: a handler that blocks does not delay the next event. Handlers are a list, last one first; the thread of
+ * an event calls the handlers of a copy, so handlers may add and remove.
  */
 #include <interlock/io.h>
 #include <interlock/win32/base.h>
@@ -88,7 +88,7 @@ DWORD GetFileType(HANDLE hFile)
     };
     HAL_DESCRIPTOR_KIND Kind = HalUnknownFile;
     if (BaseBoolStatus(NtpQueryDescriptorKind(hFile, &Kind))) {
-        BaseSetLastError(ERROR_SUCCESS); /* an unknown type is no failure */
+        BaseSetLastError(ERROR_SUCCESS); /* an unknown type is not a failure */
     }
     return Types[Kind];
 }
@@ -284,7 +284,7 @@ static VOID BaseConsoleRoutine(PVOID Context)
 static const KI_OWN_KIND BaseConsoleKind = {.Name = "interlock-cons", .Routine = BaseConsoleRoutine};
 static KI_OWN_THREAD BaseConsoleThread = {.Kind = &BaseConsoleKind};
 
-/* Signals are watched while there is something to do with them. */
+/* Signals are watched while there are handlers for them. */
 static BOOL BaseWatchConsole(VOID)
 {
     PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);

@@ -18,7 +18,7 @@ static volatile _invalid_parameter_handler BaseInvalidParameterHandler;
 
 _invalid_parameter_handler _set_invalid_parameter_handler(_invalid_parameter_handler _Handler)
 {
-    /* acq_rel: the caller that reads a handler finds what it uses */
+    /* acq_rel: a caller that reads the handler sees what it uses */
     return __atomic_exchange_n(&BaseInvalidParameterHandler, _Handler, __ATOMIC_ACQ_REL);
 }
 

@@ -8,8 +8,9 @@
  * 1. Running is claimed before a thread switches to the fiber or deletes it. It is cleared after the switch, by the code
  *    that the thread runs next: before that the registers are not on the stack yet.
  * 2. A thread ends on its own stack: a fiber whose routine returns, or that exits its thread or deletes itself, switches
- *    to the fiber that ConvertThreadToFiber made, which then exits. If that one is gone or runs elsewhere, the thread ends
- *    on the stack of the fiber, and lets go of the fiber at the very end, when the host has left the stack.
+ *    to the fiber that ConvertThreadToFiber made, which then exits. If that fiber was deleted or runs elsewhere, the
+ *    thread ends on the stack of the current fiber, and releases the fiber at the very end, when the host has left the
+ *    stack.
  * 3. A thread finds its ThreadFiber under BaseFiberLock, and DeleteFiber clears it there: another thread may delete it.
  * 4. A fiber that has ended its thread cannot be switched to. It stays until it is deleted.
  */
@@ -31,7 +32,7 @@ typedef struct _BASE_FIBER {
     struct _BASE_FLS *Fls;           /* while it does not run */
     PVOID ExceptionList;             /* likewise */
     PBASE_THREAD Thread;             /* of a fiber that ConvertThreadToFiber made, under the lock; else NULL */
-    BOOLEAN Deleted;                 /* to be freed by the code that runs next */
+    BOOLEAN Deleted;                 /* the code that runs next frees it */
     HAL_FIBER Hal;
 } BASE_FIBER, *PBASE_FIBER;
 
@@ -115,7 +116,7 @@ VOID SwitchToFiber(LPVOID lpFiber)
 
 /* The end of a thread. */
 
-/* The fiber on the thread's own stack, claimed; NULL: it is gone, or runs elsewhere. */
+/* The fiber on the thread's own stack, claimed; NULL: it was deleted, or runs elsewhere. */
 static PBASE_FIBER BaseClaimThreadFiber(PBASE_THREAD Own)
 {
     PKTHREAD Thread = KiEnterLocked(&BaseFiberLock);
@@ -163,7 +164,7 @@ static VOID BaseLetGoOfFiber(PBASE_FIBER *Place, BOOLEAN WasTerminated)
         *Place = NULL;
         Fiber->Hal.Ends = TRUE;
         if (WasTerminated) {
-            Fiber->Hal.ThreadSanitizer = NULL; /* which believes that the thread still runs it */
+            Fiber->Hal.ThreadSanitizer = NULL; /* which still counts as running */
         }
         BaseReleaseFiber(Fiber);
     }

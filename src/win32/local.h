@@ -1,4 +1,4 @@
-/* local.h: what Win32 keeps of a thread. */
+/* local.h: Win32's per-thread data. */
 #ifndef INTERLOCK_WIN32_LOCAL_H
 #define INTERLOCK_WIN32_LOCAL_H
 
@@ -18,11 +18,11 @@ typedef struct _BASE_THREAD {
     ULONG GuaranteedStackBytes;      /* of SetThreadStackGuarantee */
     PVOID InvalidParameterHandler;   /* of the C library; NULL: that of the process */
     BOOLEAN Background;              /* THREAD_MODE_BACKGROUND_BEGIN */
-    BOOLEAN Detached;                /* the modules have been told that the thread ends */
+    BOOLEAN Detached;                /* the modules have been notified of the thread's end */
     ULONG ErrorMode;                 /* of SetThreadErrorMode */
     DWORD ExitCode;                  /* with which it ends once it is back on its own stack, if */
     BOOLEAN ExitPending;             /* it left a fiber for that: fiber.c */
-    struct _BASE_FIBER *Fiber;       /* that runs; NULL: the thread is none */
+    struct _BASE_FIBER *Fiber;       /* the running fiber; NULL: the thread is not a fiber */
     struct _BASE_FIBER *PreviousFiber; /* that ran before, during a switch */
     struct _BASE_FIBER *ThreadFiber; /* on the thread's own stack; changes under BaseFiberLock */
     struct _BASE_FIBER *LeftFiber;   /* ConvertFiberToThread has left the thread on its stack */
@@ -35,7 +35,7 @@ FORCEINLINE PBASE_THREAD BaseCurrentThread(VOID)
     return BaseThread(KiCurrentThread());
 }
 
-/* tls.c. To be called before something is there that an ending thread has to give up. */
+/* tls.c. Called before the thread acquires something that its end has to release. */
 VOID BaseWatchThreadExits(VOID);
 
 /* notify.c. */

@@ -268,7 +268,7 @@ SIZE_T HeapCompact(HANDLE hHeap, DWORD dwFlags)
     Rest = Heap->Maximum != 0 ? Heap->Maximum - Heap->Used : (SIZE_T)MAXLONG_PTR;
     KiExitLocked(&Heap->Lock, Thread);
     if (Rest == 0) {
-        BaseSetLastError(ERROR_SUCCESS); /* the documented way to tell a full heap from a failure */
+        BaseSetLastError(ERROR_SUCCESS); /* the documented way to distinguish a full heap from a failure */
     }
     return Rest;
 }

@@ -2,9 +2,9 @@
  * memorystatus.c: physical memory, and notifications about it.
  *
  * Notifications are two events in \KernelObjects, as on Windows. A thread of the library's own sets and resets them:
- * every second, and when the host reports that threads stall for memory. Each query does the same first, so its answer
- * is never older than the call. The levels are those of Windows: memory is low below 32 MB for each 4 GB, at most 64 MB,
- * and high above three times that. It is also low while threads have stalled for a tenth of the last ten seconds.
+ * every second, and when the host reports that threads stall for memory. Each query does the same first, so its result
+ * is never older than the call. The levels are those of Windows: memory is low below 32 MB for each 4 GB, at most 64
+ * MB, and high above three times that. It is also low while threads have stalled for a tenth of the last ten seconds.
  */
 #include <interlock/win32/base.h>
 

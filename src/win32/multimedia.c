@@ -3,10 +3,10 @@
  * in a pool of one thread.
  *
  * A timer event is listed by its identifier until it is killed or, if it occurs once, its callback has returned. The
- * thread that takes it out of the list closes the pool's timer, and the event is freed with that.
+ * thread that removes it from the list closes the pool's timer, and the event is freed with the timer.
  *
- * Killed: the event does not occur any more. With TIME_KILL_SYNCHRONOUS the thread that kills it also waits for a
- * callback that runs, except on the timers' own thread: it would wait for itself, and no other callback runs there.
+ * Killed: the event no longer occurs. With TIME_KILL_SYNCHRONOUS the thread that kills it also waits for a callback
+ * that runs, except on the timers' own thread: it would wait for itself, and no other callback runs there.
  */
 #include <interlock/win32/base.h>
 
@@ -71,7 +71,7 @@ static PBASE_TIMER_EVENT BaseFindTimerEvent(UINT Id)
     return Found;
 }
 
-/* With an identifier that no other has: not 0, and as long as possible none that a dead one had. */
+/* With a unique identifier: not 0, and reused as late as possible. */
 static VOID BaseListTimerEvent(PBASE_TIMER_EVENT TimerEvent)
 {
     PKTHREAD Thread = KiEnterLocked(&BasepTimerEvents.Lock);
@@ -203,7 +203,7 @@ MMRESULT timeKillEvent(UINT uTimerID)
     PBASE_TIMER_EVENT TimerEvent = BaseTakeTimerEvent(uTimerID);
     if (TimerEvent != NULL) {
         PTP_TIMER Timer = TimerEvent->Timer;
-        /* release: what the program did before is visible to a callback that finds the event alive no more */
+        /* release: what the program did before is visible to a callback that finds the event killed */
         __atomic_store_n(&TimerEvent->Killed, TRUE, __ATOMIC_RELEASE);
         TpSetTimer(Timer, NULL, 0, 0);
         if ((TimerEvent->Flags & TIME_KILL_SYNCHRONOUS) && !BaseIsTimerEventThread()) {

@@ -2,8 +2,8 @@
  * namespace.c: boundary descriptors and private namespaces.
  *
  * The system sees a boundary descriptor as a text: the name, a separator, and the security identifiers in hexadecimal, in
- * order. So descriptors with the same identifiers are the same boundary, in whatever order these were added. A prefix is
- * known to this process only: a list of prefixes and of the handles that they stand for.
+ * order. So descriptors with the same identifiers are the same boundary, in whatever order these were added. A prefix
+ * is local to this process: a list maps prefixes to handles.
  */
 #include "base.h"
 
@@ -169,7 +169,7 @@ BOOL AddIntegrityLabelToBoundaryDescriptor(HANDLE *BoundaryDescriptor, PSID Inte
     return BaseBoolStatus(Status);
 }
 
-/* The text. It begins with a separator: no path leads to it. */
+/* The text. It begins with a separator, so no path can reach it. */
 
 #define BASE_LONGEST_BOUNDARY (2 + MAX_PATH + BASE_MOST_SIDS * (1 + 2 * BASE_SID_SIZE))
 

@@ -2,7 +2,7 @@
  * notify.c: DllMain and TLS callbacks.
  *
  * The modules are in a list, in the order in which they were attached. Attaching calls them in this order, detaching in
- * the opposite one. A lock is held over the calls, as the loader lock of Windows is: a routine that waits for another
+ * the opposite one. A lock is held during the calls, like the loader lock of Windows: a routine that waits for another
  * thread to begin or end deadlocks here as well. It is recursive, since a routine may load another module.
  */
 #include <stdlib.h>

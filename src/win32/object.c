@@ -93,7 +93,7 @@ static NTSTATUS BaseWidenName(LPCSTR Name, BASE_WIDE_NAME Buffer, LPCWSTR *Wide)
     return STATUS_SUCCESS;
 }
 
-/* The result of a Create function: the last error tells whether the object existed. */
+/* The result of a Create function: the last error shows whether the object existed. */
 static HANDLE BaseCreatedHandle(NTSTATUS Status, HANDLE Handle)
 {
     if (!BaseBoolStatus(Status)) {
@@ -327,7 +327,7 @@ HANDLE OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpT
     return BASE_WITH_WIDE_NAME(lpTimerName, OpenWaitableTimerW(dwDesiredAccess, bInheritHandle, Wide));
 }
 
-/* A timer that cannot wake the machine is set anyway, and the last error says so. */
+/* A timer that cannot wake the machine is set anyway; the last error reports that. */
 static BOOL BasepTimerSet(NTSTATUS Status)
 {
     if (Status == STATUS_TIMER_RESUME_IGNORED) {
@@ -395,7 +395,7 @@ BOOL GetHandleInformation(HANDLE hObject, LPDWORD lpdwFlags)
     return BaseBoolStatus(Status);
 }
 
-/* Flags outside of the mask keep their values. */
+/* Flags outside the mask keep their values. */
 BOOL SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags)
 {
     OBJECT_HANDLE_FLAG_INFORMATION Flags;

@@ -4,7 +4,7 @@
  * Command lines are split by the rules of the C runtime on Windows. The first argument ends at a blank or, if it begins
  * with a quotation mark, at the next one. In the others a quotation mark toggles the meaning of blanks; 2n backslashes
  * before one are n backslashes and the mark counts, 2n+1 are n backslashes and a mark that belongs to the text; two
- * marks in a row inside a quoted part are one mark of the text. Other backslashes are themselves.
+ * marks in a row inside a quoted part are one mark of the text. Other backslashes are literal.
  */
 #include "base.h"
 

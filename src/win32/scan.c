@@ -1,8 +1,8 @@
 /*
- * scan.c: scanf_s and its like: input with Microsoft's conversions, where %s, %c and %[ take the size of their buffer as a
- * further argument. The format is taken apart, and each conversion is left to the host's scanf with a copy of its own.
- * Strings are read into memory that the host allocates, and stored if they fit; if not, the buffer becomes empty and the
- * scan ends. An l is 32 bits, as for printf (widefmt.c).
+ * scan.c: scanf_s and similar functions: input with Microsoft's conversions, where %s, %c and %[ take the size of their
+ * buffer as a further argument. The format is split, and each conversion is passed to the host's scanf separately.
+ * Strings are read into memory that the host allocates, and stored if they fit; if not, the buffer becomes empty and
+ * the scan ends. An l is 32 bits, as for printf (widefmt.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static PCSTR BaseReadScanSize(PCSTR Format, PBASE_DIRECTIVE Directive)
     return Format;
 }
 
-/* Format is behind the '%'. NULL: it is no conversion. */
+/* Format points after the '%'. NULL: it is not a conversion. */
 static PCSTR BaseReadDirective(PCSTR Format, PBASE_DIRECTIVE Directive)
 {
     *Directive = (BASE_DIRECTIVE){.Length = 1};
@@ -163,7 +163,7 @@ static int BaseScanDirective(PBASE_INPUT Input, const BASE_DIRECTIVE *Directive,
     return BaseScanOne(Input, Format, va_arg(Targets->List, PVOID));
 }
 
-/* What stands before the next conversion: white space and other characters, which the input must have. */
+/* The text before the next conversion: white space and other characters, which the input must contain. */
 static int BaseScanLiteral(PBASE_INPUT Input, PCSTR *Format)
 {
     CHAR Literal[BASE_LONGEST_DIRECTIVE];

@@ -63,7 +63,7 @@ static BOOL BaseSetPriorityClass(HANDLE Process, UCHAR Class)
     return BaseSetProcessClass(Process, ProcessPriorityClass, &Information, sizeof(Information));
 }
 
-/* Background mode is the idle class, until it ends: then the class is the one of before. */
+/* Background mode is the idle class, until it ends: then the previous class is restored. */
 static BOOL BaseSetBackground(HANDLE Process, BOOLEAN Begin)
 {
     static volatile UCHAR ClassBefore; /* 0: not in background mode */
@@ -75,7 +75,7 @@ static BOOL BaseSetBackground(HANDLE Process, BOOLEAN Begin)
     }
     NtQueryInformationProcess(Process, ProcessPriorityClass, &Class, sizeof(Class), NULL);
     if (Begin) {
-        /* relaxed, both: the word says it all */
+        /* relaxed, both: the word is self-contained */
         if (!__atomic_compare_exchange_n(&ClassBefore, &Before, Class.PriorityClass, FALSE, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED)) {
             BaseSetLastError(ERROR_PROCESS_MODE_ALREADY_BACKGROUND);

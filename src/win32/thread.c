@@ -456,7 +456,7 @@ void _endthreadex(unsigned _Retval)
 
 /*
  * _beginthread: the handle belongs to the thread, which closes it when it ends. So the thread is created suspended
- * until it knows its handle. As documented, a caller that uses the handle later is on its own.
+ * until it knows its handle. As documented, the caller must not rely on the handle later.
  */
 typedef struct _BASE_CRT_START {
     _beginthread_proc_type Start;
@@ -514,9 +514,9 @@ PTEB NtCurrentTeb(VOID)
 {
     PTEB Teb = RtlpCurrentTeb();
     Teb->NtTib.Self = &Teb->NtTib;
-    Teb->ClientId.UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId); /* another one after a fork */
+    Teb->ClientId.UniqueProcess = ULongToHandle(KiInitialProcess.ProcessId); /* changes after a fork */
     Teb->ClientId.UniqueThread = ULongToHandle(HalCurrentThreadId());
-    /* asked again only on another stack than last time: that of a fiber, or the thread's own */
+    /* queried again only if the stack has changed: a fiber's, or the thread's own */
     ULONG_PTR Here = (ULONG_PTR)__builtin_frame_address(0);
     if (Here < (ULONG_PTR)Teb->NtTib.StackLimit || Here >= (ULONG_PTR)Teb->NtTib.StackBase) {
         GetCurrentThreadStackLimits((PULONG_PTR)&Teb->NtTib.StackLimit, (PULONG_PTR)&Teb->NtTib.StackBase);

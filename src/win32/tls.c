@@ -11,12 +11,13 @@
  * 3. A thread that sets a value while another one frees the index has lost the race either way.
  *
  * Fiber-local storage has a callback for each value that is not NULL when its fiber or thread ends or its index is freed.
- * The values of a fiber are an array, BASE_FLS, that its first FlsSetValue allocates. The thread that runs the fiber has
- * it at hand; a fiber that does not run keeps it (fiber.c). A thread that is no fiber has values like one.
+ * The values of a fiber are an array, BASE_FLS, that its first FlsSetValue allocates. The thread that runs the fiber
+ * has a pointer to it; a fiber that does not run keeps it (fiber.c). A thread that is not a fiber has such an array
+ * too.
  *
- * 4. A value is passed to its callback once: the caller has taken it out of its slot under BasepFls.Lock. An ending
- *    thread or deleted fiber loses its own values, in the order of the indexes; FlsFree takes the index's value from every
- *    array, wherever it is, and calls on its own thread. All arrays are on a list under the lock.
+ * 4. A value is passed to its callback once: the caller has removed it from its slot under BasepFls.Lock. An ending
+ *    thread or deleted fiber loses its own values, in the order of the indexes; FlsFree removes the index's value from
+ *    every array, and calls back on its own thread. All arrays are on a list under the lock.
  * 5. No lock is held while a callback runs: it may call every function here.
  * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
  *    that frees its own index does not wait for itself.
@@ -32,7 +33,7 @@
 #define BASE_TLS_EXPANSION 1024
 #define BASE_TLS_INDEXES (TLS_MINIMUM_AVAILABLE + BASE_TLS_EXPANSION)
 
-/* Index 0 is never allocated: programs take it for none. */
+/* Index 0 is never allocated: programs use it for "none". */
 static struct {
     KI_LOCK Lock;
     ULONG64 Used[BASE_TLS_INDEXES / 64];

@@ -1,15 +1,15 @@
 /*
  * virtual.c: virtual memory.
  *
- * The host knows no difference between reserved pages and committed ones without access, nor which mappings were one
- * reservation. So every reservation has a record: a list of spans, which are runs of pages with the same protection, 0 for
- * reserved. Spans cover the reservation without gaps, in order, and neighbours differ.
+ * The host does not distinguish reserved pages from committed ones without access, and does not know which mappings
+ * were one reservation. So every reservation has a record: a list of spans, which are runs of pages with the same
+ * protection, 0 for reserved. Spans cover the reservation without gaps, in order, and neighbours differ.
  *
  * 1. Records and the host's mappings change together, under the lock, in a dispatcher section. A fork waits for the end
  *    of the section, and a thread is not stopped inside.
- * 2. The heap is not used in a section. A change splits at most two spans, which the caller has allocated before; spans
- *    that are left over are freed afterwards.
- * 3. Memory without a record is the host's own. VirtualProtect and VirtualQuery ask the host about it.
+ * 2. The heap is not used in a section. A change splits at most two spans, which the caller has allocated before;
+ *    unused spans are freed afterwards.
+ * 3. Memory without a record is the host's own. VirtualProtect and VirtualQuery query the host for it.
  */
 #include <interlock/win32/base.h>
 #include <interlock/win32/thread.h>
@@ -322,7 +322,7 @@ static PBASE_REGION BaseCreateRegion(const BASE_CHANGE *Change, DWORD Protect, D
     return Region;
 }
 
-/* With the lock held, so that nobody finds the mapping without its record. STATUS_RETRY: there is no room. */
+/* With the lock held, so that no thread finds the mapping without its record. STATUS_RETRY: there is no room. */
 static NTSTATUS BaseReserveRegion(PBASE_REGION Region, PVOID *Base)
 {
     SIZE_T Size = Region->End - Region->Begin;

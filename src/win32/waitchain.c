@@ -1,14 +1,14 @@
 /*
- * waitchain.c: wait chain traversal, within the process and over shared mutexes into others.
+ * waitchain.c: wait chain traversal, within the process and through shared mutexes into others.
  *
  * 1. While the local part of a chain is taken, no thread is in a dispatcher section, as during a fork (ke/fork.c).
  *    Beginning and ending a wait go through one, so a committed wait lasts until the others continue. The object cannot be
  *    freed meanwhile: the waiter relies on it, or holds a reference on it.
- * 2. At a shared object the local part ends, the others continue, and the world is asked for the owner and for what the
- *    owner waits for. An owner in this process begins another local part. Nothing is held meanwhile, so a thread may have
- *    gone on. A cycle through the world is one only if it is found a second time with the same waits: then all of them
- *    were waiting at the same time in between.
- * 3. A wait that the world has granted is over, even if its thread does not know yet.
+ * 2. At a shared object the local part ends, the others continue, and the world provides the owner and what the owner
+ *    waits for. An owner in this process begins another local part. Nothing is held meanwhile, so a thread may have
+ *    continued. A cycle through the world counts only if it is found a second time with the same waits: then all of
+ *    them were waiting at the same time in between.
+ * 3. A wait that the world has granted has ended, even if its thread has not noticed yet.
  */
 #include <interlock/win32/extra.h>
 
@@ -194,7 +194,7 @@ static VOID BaseAddSharedMutex(PBASE_WAIT_CHAIN Chain, const KI_OUTSIDE *Mutex, 
     Node->LockObject.ObjectName[Length] = u'\0';
 }
 
-/* A thread of another process, and where its wait leads to. What else it waits for is known there alone. */
+/* A thread of another process, and where its wait leads to. Its other waits are known only in that process. */
 static VOID BaseAddForeignThread(PBASE_WAIT_CHAIN Chain, PVOID View, const WO_THREAD_WAIT *Wait)
 {
     BOOLEAN Followed = Chain->IntoOthers || Wait->ProcessId == Chain->Home;

@@ -2,8 +2,8 @@
  * widefmt.c: formatted output with Microsoft's conversions, by the formatter of ex/format.h: of 16-bit strings, and of 8-bit
  * strings for sources that `interlock cc` compiles.
  *
- * The 8-bit functions leave a format to the host's unless one of its conversions is Microsoft's own. To a stream they write
- * once, so the output of several threads is not mixed within a call.
+ * The 8-bit functions pass a format to the host's functions unless one of its conversions is Microsoft's own. They
+ * write to a stream once per call, so the output of concurrent calls is not mixed.
  */
 #include <limits.h>
 #include <stdlib.h>

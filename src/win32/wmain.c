@@ -1,9 +1,9 @@
 /*
  * wmain.c: the main of programs that have a wmain. It is an archive of its own, which the linker uses only if the program
- * has no main: in the library itself it would answer for programs that forgot theirs.
+ * has no main: in the library itself it would satisfy programs that forgot theirs.
  *
- * Compilers for Windows know wmain; to a C++ compiler here it is a function like any other, whose name it mangles. So all
- * its forms are looked for.
+ * Compilers for Windows know wmain; to a C++ compiler here it is a function like any other, whose name it mangles. So
+ * all of its forms are searched for.
  */
 #include <interlock/win32/base.h>
 

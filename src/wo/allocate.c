@@ -1,6 +1,6 @@
 /*
- * allocate.c: records. Sizes are powers of two; a free record is in the list of its size, and a list that is empty takes
- * from the end of the world, which grows.
+ * allocate.c: records. Sizes are powers of two; a free record is in the list of its size; if the list is empty, the
+ * record comes from the end of the world, which grows.
  */
 #include "wop.h"
 
@@ -29,7 +29,7 @@ FORCEINLINE SIZE_T WopSizeOfClass(ULONG Class)
     return (SIZE_T)WO_UNIT << Class;
 }
 
-/* The header of the record at Index, whatever it is. FALSE: there is no record, or none that can be. */
+/* The header of the record at Index, whatever it is. FALSE: there is no record, or its header is invalid. */
 static BOOLEAN WopReadRecord(PWO_VIEW View, WO_INDEX Index, WO_RECORD_WORD *Header)
 {
     ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
@@ -60,7 +60,7 @@ PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
     return WopAt(View, Index);
 }
 
-/* Undoing this transaction makes the record what it was: its contents must stay. */
+/* Undoing this transaction restores the record: its contents must stay. */
 static BOOLEAN WopWasFreedJustNow(PWO_VIEW View, WO_INDEX Index)
 {
     const WO_WORLD *World = View->World;
@@ -88,7 +88,7 @@ static WO_INDEX WopTakeFree(PWO_VIEW View, ULONG Class)
     return Index;
 }
 
-/* Size needs no journal: a file that is larger than it says is legal, and one process at a time makes it larger. */
+/* Size needs no journal: a file larger than Size is legal, and one process at a time extends it. */
 static BOOLEAN WopGrow(PWO_VIEW View, ULONG64 Size)
 {
     ULONG64 Wanted = (Size + WO_PIECE - 1) / WO_PIECE * WO_PIECE;
@@ -145,7 +145,7 @@ VOID WopFree(PWO_VIEW View, WO_INDEX Index)
     PWO_WORLD World = View->World;
     WO_RECORD_WORD Header;
     if (!WopReadRecord(View, Index, &Header) || Header.Record.Kind == WoFree) {
-        WopPoison(View, "a record is freed that is none");
+        WopPoison(View, "the record to free is not a record");
         return;
     }
     Header.Record.Kind = WoFree;

@@ -3,8 +3,8 @@
  * it with the lock held. Theory in wo.h.
  *
  * A signal is a chain of transactions: the first makes the object signaled, and each grants as many waits as the journal
- * has room for. The list is walked once. A block that is left behind belongs to a wait that its own process has ended,
- * and which its thread unlinks. A WaitAll that lacks another object moves there.
+ * has room for. The list is walked once. A block that is skipped belongs to a wait that its own process has ended and
+ * its thread unlinks. A WaitAll whose other object is not signaled moves there.
  */
 #include "waiter.h"
 
@@ -20,7 +20,7 @@ VOID WopFreeze(PWO_OBJECT Object)
     }
 }
 
-/* It may have been thawed before, by the same chain: then the word belongs to everybody again. */
+/* The same chain may have thawed it before: then any thread may change the word. */
 VOID WopThaw(PWO_OBJECT Object)
 {
     ULONG64 Word = WopReadWord(Object);
@@ -122,7 +122,7 @@ static ULONG WopFindOlder(PWO_VIEW View, PWO_OBJECT Object, ULONG64 Age, PWO_BLO
     return Block;
 }
 
-/* Its own links need no journal: while the block is not linked, nobody reads them. */
+/* Its own links need no journal: while the block is not linked, no thread reads them. */
 VOID WopLinkBlock(PWO_VIEW View, PWO_WAITER Waiter, ULONG Number, PWO_OBJECT Object)
 {
     PWO_BLOCK Block = &Waiter->Block[Number];
@@ -259,8 +259,8 @@ static VOID WopGrantAny(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter, 
     }
 }
 
-/* The object of a block that is not signaled for the wait, frozen, or NULL. Without Freezing it only looks, and freezes
-   the one that it finds. A timer that is due is not signaled yet: its waiter expires it. */
+/* The object of a block that is not signaled for the wait, frozen, or NULL. Without Freezing it only reads, and freezes
+   the object that it finds. A timer that is due is not signaled yet: its waiter expires it. */
 static PWO_OBJECT WopFindMissing(PWOP_CHAIN Chain, PWO_WAITER Waiter, BOOLEAN Freezing, PULONG Missing)
 {
     WO_INDEX Self = WopIndexOf(Chain->View, Waiter);
@@ -279,8 +279,8 @@ static PWO_OBJECT WopFindMissing(PWOP_CHAIN Chain, PWO_WAITER Waiter, BOOLEAN Fr
     return NULL;
 }
 
-/* The waiter may sleep until a time that is not the timer's: it has to look again. Before the commit, so that nobody can
-   die in between. */
+/* The waiter may sleep until a time that is not the timer's: it has to check again. Before the commit, so that no death
+   in between loses the wake. */
 static VOID WopMoveWatch(PWOP_CHAIN Chain, PWO_WAITER Waiter, ULONG From, ULONG To, PWO_OBJECT Object)
 {
     if (From == To) {
@@ -344,7 +344,8 @@ static VOID WopGrantBlock(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter
     }
 }
 
-/* The block behind Block that belongs to another wait: a wait may name an object twice, and leaves as a whole. */
+/* The block behind Block that belongs to another wait: a wait may name an object twice, and all of its blocks leave
+   together. */
 static ULONG WopNextOfOther(PWO_VIEW View, ULONG Block)
 {
     ULONG Waiter = Block / WO_BLOCKS;

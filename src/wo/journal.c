@@ -1,13 +1,13 @@
 /*
  * journal.c: transactions. Theory in wo.h, 2 and 5.
  *
- * A process may be killed between any two instructions, and all that it stored before then stays. So it is the order of
- * the stores that counts: the old value of a word is in the journal, and the journal's count includes it, before the word
+ * A process may be killed between any two instructions, and all that it stored before then stays. So the order of the
+ * stores matters: the old value of a word is in the journal, and the journal's count includes it, before the word
  * changes; a claim is posted before it is made. The release stores below keep that order.
  *
- * Repair may die as well, and the next one begins again. Restoring old values twice is harmless, since nothing but the
- * owner of the lock changes them. The state of a waiter is different: its own process changes it without the lock. So
- * claims are undone and carried out by compare-exchange from Claimed with the number of the wait.
+ * The repairer may die as well, and the next one starts over. Restoring old values twice is harmless, since nothing but
+ * the owner of the lock changes them. The state of a waiter is different: its own process changes it without the lock.
+ * So claims are undone and carried out by compare-exchange from Claimed with the number of the wait.
  */
 #include "wop.h"
 
@@ -83,8 +83,8 @@ BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
     return TRUE;
 }
 
-/* Granted: the wait has its objects. Otherwise it goes on, and its process may have tried to end it meanwhile. Again: an
-   earlier try may have died in the middle. */
+/* Granted: the wait has its objects. Otherwise it continues, and its process may have tried to end it meanwhile. Again:
+   an earlier attempt may have died midway. */
 static VOID WopSettlePost(PWO_VIEW View, const WO_POST *Post, BOOLEAN Granted, BOOLEAN Again)
 {
     PWO_WAITER Waiter = WopRecord(View, Post->Waiter, WoWaiterRecord);

@@ -1,6 +1,6 @@
 /*
- * keyedevent.c: shared keyed events: a thread that waits and one that releases meet at a key, whatever their processes.
- * The second to come grants the wait of the first, and does not wait itself. The oldest of the other side is paired first.
+ * keyedevent.c: shared keyed events: a thread that waits and one that releases rendezvous at a key, in any processes.
+ * The second one grants the wait of the first, and does not wait itself. The oldest of the other side is paired first.
  */
 #include "waiter.h"
 

@@ -1,9 +1,10 @@
 /*
  * lock.c: the lock of a world, and what makes a world unusable.
  *
- * The holder's key is in the lock's word, so the word alone says whether the holder lives. A thread that waits asks the
- * host only after it has slept for a while: the check costs some 20 us, and the lock is held for less. Unlocking makes the
- * word 0 and then wakes one sleeper; a process that is killed in between costs that sleeper the rest of its nap.
+ * The holder's key is in the lock's word, so the word alone shows whether the holder lives. A waiting thread queries
+ * the host only after it has slept for a while: the query costs about 20 us, and the lock is held for less. Unlocking
+ * makes the word 0 and then wakes one sleeper; a process that is killed in between costs that sleeper the rest of its
+ * nap.
  *
  * A signaler wakes waiters while it holds the lock, so that a killed one leaves the wakes to repair (journal.c). On one
  * processor the woken thread may preempt it and find the lock held by its waker. It yields at once instead of spinning: with
@@ -37,8 +38,8 @@ static VOID WopWakeSleeper(volatile ULONG *Word)
     HalWakeShared(Word, MAXULONG);
 }
 
-/* Nothing in the world can be trusted any more. What looks like a thread's word is woken, which hurts nobody. The end of the
-   records may be rubbish, too: behind the end of the file there is nothing. */
+/* Nothing in the world can be trusted any more. Anything that looks like a thread's word is woken, which is harmless.
+   The end of the records may be corrupt, too: it is limited by the end of the file. */
 static VOID WopWakeEverybody(PWO_VIEW View)
 {
     ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
@@ -46,7 +47,7 @@ static VOID WopWakeEverybody(PWO_VIEW View)
     WopWakeSleeper(&View->World->LockWake);
     for (WO_INDEX Index = WO_FIRST_RECORD; Index < End && View->Poisoned == WO_VIEW_POISONED; Index += 1) {
         PWO_RECORD Record = WopAt(View, Index);
-        /* relaxed: a record that is being made is not slept on yet */
+        /* relaxed: no thread sleeps on a record that is being created */
         UCHAR Kind = __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED);
         if (Kind == WoWaiterRecord) {
             WopWakeSleeper(&((PWO_WAITER)Record)->WakeWord);
@@ -91,8 +92,8 @@ static BOOLEAN WopTakeOver(PWO_VIEW View, ULONG64 Value)
     return TRUE;
 }
 
-/* Announces the sleeper, then sleeps until the lock is released or the nap is over. TRUE: the nap is over, and *Value was
-   there all the time or came back. */
+/* Announces the sleeper, then sleeps until the lock is released or the nap is over. TRUE: the nap is over, and the word
+   is still, or again, *Value. */
 static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
 {
     PWO_WORLD World = View->World;
@@ -112,7 +113,7 @@ static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
            __atomic_load_n(&World->Lock, __ATOMIC_RELAXED) == *Value;
 }
 
-/* A thread that has slept takes the lock with the mark: others may sleep still. FALSE: the world is damaged. */
+/* A thread that has slept takes the lock with the mark: others may still sleep. FALSE: the world is damaged. */
 static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
 {
     KI_PATIENCE Patience;
@@ -122,7 +123,7 @@ static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
     while (!WopIsDamaged(View)) {
         ULONG64 Value = __atomic_load_n(&View->World->Lock, __ATOMIC_RELAXED);
         if ((Value & ~WO_LOCK_SLEEPERS) == 0) {
-            if (Value != 0) { /* no operation leaves this: rubbish */
+            if (Value != 0) { /* no operation leaves this value: the world is corrupt */
                 __atomic_compare_exchange_n(&View->World->Lock, &Value, 0, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
             }
             if (WopTryLock(View, Sleepers)) {

@@ -2,9 +2,9 @@
  * mailbox.c: requests between processes.
  *
  * A request is a record in two lists: that of the process that serves it, until it is answered, and that of the process
- * that sent it, until it has read the answer. The cleaner of a dead server answers its requests, that of a dead sender
- * takes its requests back, unless the server has one in hand: then the server frees it. The sender sleeps on State, and
- * looks now and then by itself: the wake may have died with its process.
+ * that sent it, until it has read the answer. The cleaner of a dead server answers its requests; that of a dead sender
+ * withdraws its requests, except one that the server is processing, which the server frees. The sender sleeps on State,
+ * and also polls: the wake may have died with its process.
  */
 #include "wop.h"
 
@@ -160,7 +160,7 @@ static NTSTATUS WopSend(PWO_VIEW View, ULONG ProcessId, const WO_REQUEST *Reques
     }
     NTSTATUS Status = WopFinish(View, *Sent != 0);
     if (NT_SUCCESS(Status)) {
-        WopWakeSession(Server); /* without the lock: if the record is another one's by now, that one looks in vain */
+        WopWakeSession(Server); /* without the lock: if the record has been reused, the wake is spurious */
     }
     return Status;
 }

@@ -1,12 +1,12 @@
 /*
- * map.c: which file is the world, attaching this process to it, and leaving it.
+ * map.c: finding the file of the world, attaching this process to it, and detaching.
  *
  * The file of a new world is complete before it has a name (hal/sharedfile.c). A process that finds a file maps it, takes
- * the lock, and only then looks whether the world is still in use: its last process marks it as ended under the lock, and
- * then removes the name. A process that finds it ended, or poisoned, removes the name as well and tries again.
+ * the lock, and only then checks whether the world is still in use: its last process marks it as ended under the lock,
+ * and then removes the name. A process that finds it ended, or poisoned, removes the name as well and tries again.
  *
  * At its exit a process closes its handles at once: a successor must not find the names of a program that has exited. Its
- * references and waiters stay, because other threads still run; the guards clean them up when the process is gone.
+ * references and waiters stay, because other threads still run; the guards clean them up when the process has ended.
  */
 #include "session.h"
 
@@ -72,7 +72,7 @@ static VOID WopInitializeFile(PVOID Memory, ULONG64 Size)
     WopInitializeWorld(Memory, Size);
 }
 
-/* What no process can repair. */
+/* Damage that no process can repair. */
 static BOOLEAN WopIsUsable(const HAL_SHARED_MAPPING *Mapping)
 {
     const WO_WORLD *World = Mapping->Memory;
@@ -99,7 +99,7 @@ static NTSTATUS WopMapWorld(PWO_VIEW View)
     if (!HalGuardMapping(View->World, WO_ADDRESS_SPACE, &View->Poisoned)) {
         Status = STATUS_INSUFFICIENT_RESOURCES;
     } else if (!WopIsUsable(&Mapping)) {
-        WopPoison(View, "its head is wrong"); /* processes that are in it must not go on beside a new one */
+        WopPoison(View, "its head is wrong"); /* processes attached to it must not continue beside a new one */
         Status = STATUS_FILE_CORRUPT_ERROR;
     }
     return Status;
@@ -153,7 +153,7 @@ static NTSTATUS WopAttach(PWO_PLACE Place)
         Status = WopTryAttach(View);
     }
     if (Status == STATUS_ACCESS_DENIED && !View->Machine) {
-        HalPrint("interlock: %s is not a file of this user alone: names are not shared with other processes\n",
+        HalPrint("interlock: %s is not a private file of this user: names are not shared with other processes\n",
                  View->Path);
     }
     if (NT_SUCCESS(Status)) {
@@ -170,7 +170,7 @@ static NTSTATUS WopAttach(PWO_PLACE Place)
     return Status == STATUS_INSUFFICIENT_RESOURCES ? Status : STATUS_NOT_SUPPORTED;
 }
 
-/* One thread attaches; it must not end meanwhile. STATUS_NOT_SUPPORTED stays, a lack of resources may pass. */
+/* One thread attaches; it must not end meanwhile. STATUS_NOT_SUPPORTED is permanent, a lack of resources is not. */
 static NTSTATUS WopOpenPlace(PWO_PLACE Place)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -233,7 +233,7 @@ static BOOLEAN WopCloseOneHandle(PWO_VIEW View, WO_INDEX *Next)
     return TRUE;
 }
 
-/* The file goes with the last process, unless a permanent object is in it. In a world of an administrator, nothing but the processes goes. */
+/* The last process removes the file, unless it contains a permanent object. An administrator's world is not removed. */
 VOID WopLeaveWorld(PWO_PLACE Place)
 {
     PWO_VIEW View = &Place->View;

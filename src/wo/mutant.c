@@ -75,7 +75,7 @@ BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS 
     return FALSE;
 }
 
-/* Others may have known it as abandoned, and wait; it stays frozen. */
+/* Others may have found it abandoned, and wait; it stays frozen. */
 VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant)
 {
     PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);
@@ -167,7 +167,7 @@ static VOID WopAbandon(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant)
     PWO_OBJECT Object = WopObject(View, Mutant);
     ULONG64 Word = Object != NULL ? WopReadWord(Object) : 0;
     if (WO_TYPE_OF(Word) != WoMutant || WO_VALUE(Word) != Owner) {
-        return; /* it was given up already, or never taken */
+        return; /* it was already released, or never acquired */
     }
     WopHandOff(View, Object, WO_ABANDONED);
     if (Object->References == 0 && !WopIsOwned(Object)) {
@@ -196,15 +196,15 @@ VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
         WopSetPending(Owner, 0);
     }
     if ((WopReadState(Owner) & WO_STATE_MASK) == WoIdle) {
-        return; /* its blocks are those of an old wait, whose objects may be gone */
+        return; /* its blocks belong to an old wait, whose objects may no longer exist */
     }
     for (ULONG Number = 0; Number < Owner->Count && Number < WO_BLOCKS; Number += 1) {
         WopAbandon(View, Self, Owner->Block[Number].Object);
     }
 }
 
-/* A new mutant that belongs to its creator. With the lock held: it is free, frozen, and known to others already. If its
-   creator is killed before the store, it stays free. */
+/* A new mutant that belongs to its creator. With the lock held: it is free, frozen, and already visible to others. If
+   its creator is killed before the store, it stays free. */
 VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant)
 {
     PWO_OBJECT Object = WopObject(View, Mutant);

@@ -2,9 +2,9 @@
  * names.c: names of objects. A name is a record in three places: a chain of the hash table, which every directory shares;
  * the list of its directory, in order of insertion; and Name of its object.
  *
- * A name goes with the last handle, so one that is found has a handle in some process. That process may be dead and not
- * cleaned up yet: its guard may be slower than the shell that starts its successor. So a lookup makes sure that one of
- * the processes with handles lives, and cleans up after the dead ones itself.
+ * A name disappears with the last handle, so a name that is found has a handle in some process. That process may be
+ * dead and not cleaned up yet: its guard may be slower than the shell that starts its successor. So a lookup makes sure
+ * that one of the processes with handles lives, and cleans up after the dead ones itself.
  */
 #include "wop.h"
 
@@ -64,7 +64,7 @@ static PWO_NAME WopSearchChain(PWO_VIEW View, const WO_LOOKUP *Lookup, ULONG Has
 
 static BOOLEAN WopIsHolderDead(PWO_PROCESS Process)
 {
-    /* a prepared one comes to life, and a fork that has not used the world may have called exec */
+    /* a prepared one may start, and a fork that has not used the world may have called exec */
     return Process->Key != 0 && ((Process->Flags & WO_FORKED) != 0 ? !HalIsProcessAlive(Process->Key)
                                                                    : HalIsProcessGone(Process->Key));
 }

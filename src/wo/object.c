@@ -1,5 +1,5 @@
 /*
- * object.c: the state of shared objects: creating, setting, resetting, pulsing, releasing, asking.
+ * object.c: the state of shared objects: creating, setting, resetting, pulsing, releasing, querying.
  *
  * While the object has no waiters, each operation is one compare-exchange. Otherwise it takes the lock, and grants waits
  * (grant.c). A store that concerns one word needs no journal.
@@ -50,7 +50,7 @@ WO_TYPE WoTypeOf(PWO_VIEW View, WO_INDEX Object)
     return Record != NULL ? (WO_TYPE)WO_TYPE_OF(WopReadWord(Record)) : 0;
 }
 
-/* NULL: poisoned. The caller knows the type; another one is rubbish in the world. */
+/* NULL: poisoned. The caller knows the type; any other means that the world is corrupt. */
 static PWO_OBJECT WopObjectOfTypes(PWO_VIEW View, WO_INDEX Index, ULONG64 Types)
 {
     PWO_OBJECT Object = WopObject(View, Index);
@@ -98,7 +98,7 @@ VOID WopCompleteIntention(PWO_VIEW View)
     }
 }
 
-/* With the lock held: the object becomes New at once if nobody waits, otherwise by a signal. */
+/* With the lock held: the object becomes New at once if it has no waiters, otherwise by a signal. */
 static VOID WopSetFrozen(PWO_VIEW View, PWO_OBJECT Object, ULONG64 New, WO_INTENTION Intention)
 {
     if (Object->WaitersWord != 0) {
@@ -166,7 +166,7 @@ static BOOLEAN WopAdjustCount(PWO_OBJECT Semaphore, LONG Adjustment, ULONG64 *Wo
     return TRUE;
 }
 
-/* A refused release needs its compare-exchange, too: the count that it reports was current. */
+/* A refused release also needs its compare-exchange, so that the count it reports was current. */
 NTSTATUS WoReleaseSemaphore(PWO_VIEW View, WO_INDEX Semaphore, LONG Adjustment, PLONG Previous)
 {
     PWO_OBJECT Object = WopObjectOfTypes(View, Semaphore, 1ull << WoSemaphore);
@@ -198,7 +198,7 @@ NTSTATUS WoReleaseSemaphore(PWO_VIEW View, WO_INDEX Semaphore, LONG Adjustment, 
     return Accepted ? STATUS_SUCCESS : STATUS_SEMAPHORE_LIMIT_EXCEEDED;
 }
 
-/* Asking. */
+/* Querying. */
 
 static VOID WopDescribeMutant(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Word, PWO_STATE State)
 {

@@ -4,7 +4,7 @@
  * A thread has a waiter record in each world that it has used, made when it first uses it. A forked child is another
  * process, so a record that was made in the parent is not its own: the slot has the process record that it was made for.
  *
- * A notification is a wait of a record of its own. When it is granted, the session thread delivers it. Everything about it
+ * A notification is a wait with its own record. When it is granted, the session thread delivers it. Everything about it
  * changes under the world's lock:
  *
  *     BlockState Active:       registered; SparePtr is the index of the record
@@ -17,7 +17,7 @@
 
 C_ASSERT(WO_ASLEEP == KI_OUTSIDE_ASLEEP);
 
-/* The blocks that are registered, under the lock of their world. An address that is read from the world is believed only if
+/* The blocks that are registered, under the lock of their world. An address that is read from the world is used only if
    it is in the list: any process may have written it. */
 static LIST_ENTRY WopRegistered = {&WopRegistered, &WopRegistered};
 
@@ -121,8 +121,8 @@ static VOID WopEndThread(PKTHREAD Thread)
     *Room = (WO_THREAD){.ProcessId = 0};
 }
 
-/* The waiter records are the parent's. Their numbers mean nothing here: even that of the parent's own record may be given to
-   this process, once the parent is dead. */
+/* The waiter records are the parent's. Their numbers are not valid here: even that of the parent's own record may be
+   assigned to this process, once the parent is dead. */
 VOID WopForkThread(PKTHREAD Survivor)
 {
     InitializeListHead(&WopRegistered); /* they are notifications of the parent */
@@ -135,11 +135,11 @@ VOID WopForkThread(PKTHREAD Survivor)
 FORCEINLINE PWO_OBJECT WopObjectOfProxy(PKI_OUTSIDE Outside)
 {
     PWO_VIEW View = Outside->View;
-    /* relaxed: a world that is damaged at this moment is found out later */
+    /* relaxed: damage that happens at this moment is detected later */
     return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) != WoDamaged ? WopAt(View, Outside->Index) : NULL;
 }
 
-/* One compare-exchange, if nobody waits. FALSE: it is frozen, or no event. */
+/* One compare-exchange, if there are no waiters. FALSE: it is frozen, or no event. */
 FORCEINLINE BOOLEAN WopTryChangeEvent(PKI_OUTSIDE Event, ULONG Value, PLONG Previous)
 {
     PWO_OBJECT Object = WopObjectOfProxy(Event);
@@ -238,7 +238,8 @@ static NTSTATUS WopPrepareOwner(PKI_OUTSIDE Object, PKTHREAD Thread)
     return WopWaiterOf(Object->View, Thread, &Waiter);
 }
 
-/* Nobody else knows the object, so it needs no lock. If its creator is killed, it goes with the creator. */
+/* No other thread knows the object, so it needs no lock. If its creator is killed, the object is freed with the
+   creator. */
 static VOID WopAdoptState(PKI_OUTSIDE Outside, const KI_OUTSIDE_STATE *State)
 {
     PWO_OBJECT Object = WopRecord(Outside->View, Outside->Index, WoObjectRecord);
@@ -344,7 +345,7 @@ static VOID WopPublishWait(PKTHREAD Thread, ULONG Slot)
     __atomic_store_n(&Thread->OutsideNumber, WoWaitNumber(Used->View, Used->Waiter) | Slot, __ATOMIC_RELEASE);
 }
 
-/* For those who ask what a thread waits for: wait chains and the debugger. */
+/* For wait chains and the debugger. */
 static VOID WopNoteMixed(const WO_THREAD_SLOT *Slot, BOOLEAN Mixed)
 {
     PWO_WAITER Waiter = WopRecord(Slot->View, Slot->Waiter, WoWaiterRecord);
@@ -487,7 +488,7 @@ static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
     }
     PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
     if (Self != NULL && WO_IS_OF_TYPES(WopReadWord(WopAt(View, Object->Index)), WO_TIMERS)) {
-        WopWakeSession(Self); /* it has to look at the timer's time */
+        WopWakeSession(Self); /* it has to read the timer's due time */
     }
     return Status;
 }

@@ -1,20 +1,21 @@
 /*
  * process.c: the ring of processes, and cleaning up after one that is dead.
  *
- * What a process has hangs on its record: waiters, references, requests, children that it has prepared. Each step of the
- * cleaning takes one of these away in a transaction of its own. The record goes last. So the next cleaner that finds a dead process
- * in the ring continues where the last cleaner stopped, and the cost is that of what the dead process had.
+ * Everything that a process has is linked to its record: waiters, references, requests, children that it has prepared.
+ * Each step of the cleanup removes one of these in its own transaction, and the record last. So the next cleaner that
+ * finds a dead process in the ring continues where the last cleaner stopped, and the cost is proportional to what the
+ * dead process had.
  */
 #include "wop.h"
 
 VOID WopWakeSession(PWO_PROCESS Process)
 {
-    /* seq_cst: comes after what the session thread is to find; pairs with its read of the word before it looks */
+    /* seq_cst: comes after what the session thread has to find; pairs with its read of the word before it checks */
     __atomic_fetch_add(&Process->GuardWord, 1, __ATOMIC_SEQ_CST);
     HalWakeShared(&Process->GuardWord, MAXULONG);
 }
 
-/* Ends a transaction and the lock. Done is FALSE: memory was short, and nothing has happened. */
+/* Ends a transaction and the lock. Done is FALSE: out of memory, and nothing has happened. */
 NTSTATUS WopFinish(PWO_VIEW View, BOOLEAN Done)
 {
     BOOLEAN Poisoned = WoIsPoisoned(View);
@@ -50,7 +51,7 @@ VOID WopInsertIntoRing(PWO_VIEW View, WO_INDEX Index)
     WopEditUlong(View, &World->Processes, World->Processes + 1);
 }
 
-/* The two behind it have to look at their wards. */
+/* The two behind it have to check their wards. */
 VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process)
 {
     PWO_PROCESS Record = WopRecord(View, Process, WoProcessRecord);
@@ -119,7 +120,7 @@ BOOLEAN WopIsLast(PWO_VIEW View)
 
 /* Cleaning. */
 
-/* FALSE: a dead process, or a prepared one, has nothing any more. */
+/* FALSE: a dead process, or a prepared one, has nothing left. */
 BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process)
 {
     if (Process->FirstWaiter != 0) {
@@ -148,7 +149,7 @@ BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process)
     return !WoIsPoisoned(View);
 }
 
-/* A child that never came to be. */
+/* A child that was never started. */
 static VOID WopDropPrepared(PWO_VIEW View, PWO_PROCESS Parent)
 {
     PWO_PROCESS Prepared = WopRecord(View, Parent->FirstPrepared, WoProcessRecord);
@@ -216,7 +217,7 @@ ULONG WopListWards(PWO_VIEW View, WO_LISTED Wards[WO_WARDS])
 
 VOID WopCleanDead(PWO_VIEW View)
 {
-    /* relaxed: a process that comes meanwhile is alive */
+    /* relaxed: a process that attaches meanwhile is alive */
     ULONG Room = WopBound(View, __atomic_load_n(&View->World->Processes, __ATOMIC_RELAXED)) + 8;
     PWO_LISTED Listed = HalAllocate(Room * sizeof(*Listed), sizeof(ULONG64));
     ULONG Count = 0;

@@ -1,6 +1,6 @@
 /*
- * query.c: which thread owns what, and what it waits for: for wait chains. A thread of another process ends whenever it
- * likes, so an index or id that leads nowhere is no damage here.
+ * query.c: which thread owns what, and what it waits for: for wait chains. A thread of another process may end at any
+ * time, so a dangling index or id is not damage here.
  */
 #include "session.h"
 #include "waiter.h"
@@ -30,7 +30,7 @@ static VOID WopDescribeWait(PWO_VIEW View, PWO_WAITER Waiter, PWO_THREAD_WAIT Wa
     }
 }
 
-/* Without the lock: the host is asked. What a dead process had is about to be taken from it. */
+/* Without the lock, because it queries the host. What a dead process had is about to be cleaned up. */
 static BOOLEAN WopIsThere(const WO_THREAD_WAIT *Wait, ULONG64 Key)
 {
     return Wait->ProcessId != 0 && HalQueryProcessKey(Wait->ProcessId) == Key;

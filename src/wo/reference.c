@@ -1,4 +1,4 @@
-/* reference.c: what processes have of objects. Theory in wo.h; the lists are in wop.h. */
+/* reference.c: the references that processes have to objects. Theory in wo.h; the lists are in wop.h. */
 #include "wop.h"
 
 static PWO_OBJECT WopReferencedObject(PWO_VIEW View, const WO_REFERENCE *Reference)
@@ -78,7 +78,7 @@ VOID WopDropHandles(PWO_VIEW View, PWO_REFERENCE Reference, ULONG Handles)
         return;
     }
     if (Handles > Reference->Handles || Handles > Object->Handles) {
-        WopPoison(View, "more handles are closed than there were");
+        WopPoison(View, "more handles are closed than were open");
         return;
     }
     if (Handles != 0) {
@@ -121,7 +121,7 @@ VOID WopDropReference(PWO_VIEW View, PWO_REFERENCE Reference)
     WopFreeUnused(View, Target);
 }
 
-/* A directory lives as long as something is entered in it. */
+/* A directory lives as long as it has entries. */
 VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Index)
 {
     PWO_OBJECT Object = WopRecord(View, Index, WoObjectRecord);
@@ -165,8 +165,8 @@ NTSTATUS WoChangeHandles(PWO_VIEW View, WO_INDEX Object, LONG Change)
     return WopFinish(View, Done);
 }
 
-/* A mutant that nobody else refers to goes even if the calling thread owns it, as in NT. One that another thread owns stays
-   until that thread ends: its list is its own. */
+/* A mutant without other references is freed even if the calling thread owns it, as in NT. One that another thread owns
+   stays until that thread ends: its list is its own. */
 VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object)
 {
     WO_INDEX Self = WopFindOwnWaiter(View);

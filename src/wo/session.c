@@ -2,14 +2,14 @@
  * session.c: the session thread of a world, and forks.
  *
  * The thread sleeps on the GuardWord of its process. Everything that concerns the process as a whole changes that word: a
- * change in the ring, a request of another process, a notification that was granted, the end of a ward. The thread reads
- * the word, does whatever there is to do, and sleeps while the word is what it was: so nothing that comes meanwhile is
+ * change in the ring, a request of another process, a notification that was granted, the end of a ward. The thread
+ * reads the word, does all pending work, and sleeps while the word is unchanged: so nothing that arrives meanwhile is
  * lost.
  *
- * Wards. The host's watch of a process (io/watch.h, reached through WoSetWatcher) is opened first. Then the thread looks
- * whether the process lives, so a death is found either now or by the watch. A child that was forked and then calls exec
- * does not end, and no watch tells: while one of the wards is such a child, the thread looks at it a few times more, at
- * intervals that grow from a millisecond to some seconds; the lookup of a name looks as well.
+ * Wards. The host's watch of a process (io/watch.h, reached through WoSetWatcher) is opened first. Then the thread
+ * checks whether the process lives, so a death is found either now or by the watch. A child that was forked and then
+ * calls exec does not end, and no watch reports it: while one of the wards is such a child, the thread checks it a few
+ * more times, at intervals that grow from 1 ms to several seconds; the lookup of a name checks as well.
  */
 #include "session.h"
 
@@ -55,7 +55,7 @@ static PWO_WARD WopFindWard(PWO_PLACE Place, ULONG64 Key)
     return Found;
 }
 
-/* FALSE: the host gives no watch now. */
+/* FALSE: the host refuses a watch now. */
 static BOOLEAN WopWatch(PWO_PLACE Place, ULONG64 Key)
 {
     PWO_WARD Ward = WopFindWard(Place, Key);
@@ -69,7 +69,7 @@ static BOOLEAN WopWatch(PWO_PLACE Place, ULONG64 Key)
     return Ward->Watch != NULL;
 }
 
-/* Until both predecessors live. Returns whether it has to look again soon: one may call exec, or has no watch. */
+/* Until both predecessors live. Returns whether it has to check again soon: one may call exec, or has no watch. */
 static BOOLEAN WopGuard(PWO_PLACE Place)
 {
     WO_LISTED Wards[WO_WARDS];
@@ -191,7 +191,7 @@ VOID WoForkPrepare(VOID)
     }
 }
 
-/* When the child has its record, or there is no child, whatever is left of what was prepared goes. */
+/* When the child has its record, or there is no child, the rest of what was prepared is freed. */
 VOID WoForkParent(VOID)
 {
     for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {

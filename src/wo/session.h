@@ -18,7 +18,7 @@ typedef enum _WO_PLACE_STATE {
 
 typedef struct _WO_WARD {
     ULONG64 Key;              /* 0: none */
-    PVOID Watch;              /* NULL: the host gives none */
+    PVOID Watch;              /* NULL: the host refuses one */
 } WO_WARD, *PWO_WARD;
 
 typedef struct _WO_PLACE {
@@ -27,7 +27,7 @@ typedef struct _WO_PLACE {
     WO_VIEW View;
     KI_OWN_THREAD Session;
     WO_WARD Ward[WO_WARDS];   /* of the session thread */
-    volatile ULONG Forked;    /* since the fork nobody has opened the view */
+    volatile ULONG Forked;    /* the view has not been opened since the fork */
     WO_INDEX Prepared;        /* during a fork: for the child */
     ULONG64 Nonce;
     LONG Birth[2];

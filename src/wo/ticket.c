@@ -1,7 +1,7 @@
 /*
- * ticket.c: children. A record for a process that does not run yet hangs on its parent's record, with the references that
- * the child will have. So nothing that the child inherits goes before it comes. The child of a fork makes the record its own; a
- * program that is started finds it by its ticket, and takes the references over.
+ * ticket.c: children. A record for a process that does not run yet is linked to its parent's record, with the
+ * references that the child will have. So nothing that the child inherits is freed before the child starts. The child
+ * of a fork takes over the record; a program that is started finds it by its ticket, and takes over the references.
  */
 #include "wop.h"
 
@@ -223,7 +223,7 @@ VOID WoStartChild(PWO_VIEW View, PCSTR Ticket, ULONG ProcessId)
     }
     PWO_PROCESS Prepared = WopFindTicket(View, Ticket);
     if (Prepared != NULL && Prepared->Key == 0) {
-        if (Key == 0) { /* it is dead already */
+        if (Key == 0) { /* it is already dead */
             WopDropPreparedChild(View, Prepared);
         } else {
             WopBegin(View);
@@ -284,7 +284,7 @@ static VOID WopReadTicket(PWO_VIEW View, PWO_PROCESS Prepared, PWO_INHERITED Han
     }
 }
 
-/* The record of the ticket goes when it has nothing any more. If the child is killed before, its guards find both. */
+/* The ticket's record is freed when nothing is left in it. If the child is killed before, its guards find both. */
 NTSTATUS WoAdoptHandles(PWO_VIEW View, PCSTR Ticket, PWO_INHERITED Handles, PULONG Count)
 {
     ULONG Room = *Count;

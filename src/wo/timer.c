@@ -1,16 +1,16 @@
 /*
- * timer.c: shared timers. No thread drives them: a timer is its due time, and becomes signaled at the first look after that
- * time (WopExpireIfDue).
+ * timer.c: shared timers. No thread drives them: a timer is its due time, and becomes signaled at the first check after
+ * that time (WopExpireIfDue).
  *
- * 1. Every operation that asks for the state of a timer looks first.
- * 2. A thread that waits for a timer sleeps at most until the timer is due, then looks (WoNextDue, WoExpireTimers). So a
- *    timer with a waiter expires in time, and its waits are granted in order, no matter which waiter wakes up first.
- * 3. A thread that sets or cancels a timer wakes its waiters, which ask for the new time. A WaitAll that comes to watch a
+ * 1. Every operation that reads the state of a timer checks first.
+ * 2. A thread that waits for a timer sleeps at most until the timer is due, then checks (WoNextDue, WoExpireTimers). So
+ *    a timer with a waiter expires in time, and its waits are granted in order, no matter which waiter wakes up first.
+ * 3. A thread that sets or cancels a timer wakes its waiters, which read the new time. A WaitAll that begins to watch a
  *    timer is woken for the same reason (grant.c).
  *
- * Times are the host's, the same in all processes. An absolute time is compared with the system clock at each look, so it
- * follows clock steps. A periodic timer that nobody has looked at for a while expires once, and is due next at the first
- * multiple of its period that is in the future.
+ * Times are the host's, the same in all processes. An absolute time is compared with the system clock at each check, so
+ * it follows clock steps. A periodic timer that was not checked for several periods expires once, and is due next at
+ * the first multiple of its period that is in the future.
  */
 #include "waiter.h"
 
@@ -158,13 +158,13 @@ NTSTATUS WoCancelTimer(PWO_VIEW View, WO_INDEX Timer, PBOOLEAN Previous)
 BOOLEAN WoIsArmed(PWO_VIEW View, WO_INDEX Timer, ULONG64 Arming)
 {
     PWO_OBJECT Object = WopObject(View, Timer);
-    /* relaxed: the caller was told of its arming by WoSetTimer; a later one may come at any time */
+    /* relaxed: the caller knows its arming from WoSetTimer; a later one may happen at any time */
     return Object != NULL && __atomic_load_n(&Object->Arming, __ATOMIC_RELAXED) == Arming;
 }
 
 /* The waiter's side. */
 
-/* The remaining time of a timer, and its clock. Two clocks cannot be compared but by what remains. */
+/* The remaining time of a timer, and its clock. Times of two clocks can be compared only by the remaining time. */
 static BOOLEAN WopRemaining(PWO_OBJECT Timer, PHAL_DEADLINE Due, ULONG64 *Remaining)
 {
     *Due = (HAL_DEADLINE){Timer->Absolute ? HalSystemTime : HalInterruptTime, Timer->DueTime};

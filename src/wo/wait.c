@@ -235,7 +235,7 @@ static VOID WopPrepareBlocks(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Ob
     }
 }
 
-/* The wait has its objects: mutants enter its list, and it is over. */
+/* The wait has its objects: mutants enter its list, and the wait ends. */
 static NTSTATUS WopFinishGrant(PWO_VIEW View, PWO_WAITER Waiter)
 {
     NTSTATUS Status = Waiter->Status;
@@ -269,8 +269,8 @@ static BOOLEAN WopConsumeAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Object
     return Abandoned;
 }
 
-/* With the lock held and all objects frozen and signaled. Nobody claims the wait: it is never Waiting. Its blocks name the
-   mutants, if there are any, until those are in the list. */
+/* With the lock held and all objects frozen and signaled. No thread claims the wait: it is never Waiting. Its blocks
+   name the mutants, if there are any, until those are in the list. */
 static NTSTATUS WopTakeAll(PWO_VIEW View, PWO_WAITER Waiter, const WO_INDEX Objects[], ULONG Count)
 {
     BOOLEAN Mutants = FALSE;
@@ -368,7 +368,7 @@ NTSTATUS WoTryWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG
 
 /* Waiting. */
 
-/* With the lock held: a new wait, which nobody can claim before its blocks are linked. */
+/* With the lock held: a new wait, which no thread can claim before its blocks are linked. */
 VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter)
 {
     View->World->WaitNumber += 1;
@@ -482,7 +482,7 @@ NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self)
     if (Waiter == NULL || WoIsPoisoned(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    /* acquire: pairs with the release in WopCommit; Recheck is written before the state is given back */
+    /* acquire: pairs with the release in WopCommit; Recheck is written before the state is restored */
     ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE) & WO_STATE_MASK;
     if (State == WoGranted) {
         return Waiter->Status;
@@ -512,7 +512,7 @@ volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self)
     return Waiter != NULL ? &Waiter->WakeWord : NULL;
 }
 
-/* A wait that is being granted is granted or given back once the lock was ours. */
+/* A wait that is being granted has been granted or undone once we have held the lock. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self)
 {
     PWO_WAITER Waiter = WopRecordInline(View, Self, WoWaiterRecord);

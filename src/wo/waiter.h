@@ -55,14 +55,14 @@ FORCEINLINE ULONG64 WopConsumed(ULONG64 Word, WO_INDEX Waiter)
     return WO_TYPE_OF(Word) == WoMutant ? WopWithValue(Word & ~WO_ABANDONED, Waiter) : Word;
 }
 
-/* A mutant that is free and abandoned: the wait that takes it learns that. */
+/* A mutant that is free and abandoned: the wait that takes it reports that. */
 FORCEINLINE NTSTATUS WopTakingStatus(ULONG64 Word)
 {
     return (Word & WO_ABANDONED) && WO_VALUE(Word) == 0 ? STATUS_ABANDONED : STATUS_SUCCESS;
 }
 
-/* WopRecord for the kinds that are looked up most often. An index behind the records of the world, but inside of the
-   mapping, leads to zeros, or to a fault that the host makes zeros. */
+/* WopRecord for the kinds that are looked up most often. An index after the records of the world, but inside the
+   mapping, leads to zeros, or to a fault that the host turns into zeros. */
 FORCEINLINE PVOID WopRecordInline(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
 {
     PWO_RECORD Record = WopAt(View, Index);
@@ -93,8 +93,8 @@ typedef struct _WOP_CHAIN {
     WO_INDEX Thaw[WO_MOST_THAWS];
 } WOP_CHAIN, *PWOP_CHAIN;
 
-/* Object is frozen. The first begins a transaction, and notes what the repairer has to do if this is the last that is
-   heard of the chain; the last commits, thaws and forgets. */
+/* Object is frozen. The first begins a transaction, and records what the repairer has to do if the process dies in the
+   chain; the last commits, thaws and clears the record. */
 VOID WopBeginChain(PWOP_CHAIN Chain, PWO_VIEW View, PWO_OBJECT Object, WO_INTENTION Intention);
 VOID WopReleaseWaiters(PWOP_CHAIN Chain, PWO_OBJECT Object); /* first in, first out, while it is signaled */
 VOID WopEndChain(PWOP_CHAIN Chain, PWO_OBJECT Object);

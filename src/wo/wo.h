@@ -1,22 +1,22 @@
 /*
  * wo.h: the world: objects that processes share.
  *
- * A world is a file in shared memory that every process of a user maps. There is no server: each operation is carried
- * out by the thread that asks for it, whatever process it belongs to, and a process may be killed between any two of its
- * instructions. This page is the theory; the layout is in wop.h.
+ * A world is a file in shared memory that every process of a user maps. There is no server: the calling thread carries
+ * out each operation, whatever process it belongs to, and a process may be killed between any two of its instructions.
+ * This page is the theory; the layout is in wop.h.
  *
  * One lock, one journal
  * 1. The world has one lock. Its word names the process that holds it. No thread ends while it holds the lock unless its
  *    process does (KiEnterService). A thread that finds the lock held by a process that is dead takes it over by
- *    compare-exchange and repairs first. So no host support is needed to recover it, and rubbish in the word is noticed.
+ *    compare-exchange and repairs first. So no host support is needed to recover it, and a corrupt word is detected.
  * 2. Under the lock, memory changes in place, and the journal has the old value of each 8-byte word before it changes
- *    (WopEdit). The journal's phase says what repair means:
+ *    (WopEdit). The journal's phase determines the repair:
  *
  *        Idle       nothing to repair
  *        Editing    undo: restore the old values, newest first
  *        Finishing  redo: the change is final, its wakes may be missing. Carry them out; doing so twice is harmless.
  *
- *    Committing is one store of the phase. So an operation has happened whole or not at all, wherever its process died.
+ *    Committing is one store of the phase. So an operation is atomic, wherever its process died.
  * 3. A change that does not fit into one transaction (release 1,000 waiters, clean up after a process) is a chain of
  *    transactions, each of which leaves a legal world, and an intention (WO_WORLD.Intention) that the repairer completes.
  *
@@ -28,7 +28,7 @@
  *
  * Waiters
  * 5. A waiter is a record in the world: one per thread that waits for shared objects, one per notification. Its State
- *    decides who ends the wait:
+ *    decides which thread ends the wait:
  *
  *        Idle -> Waiting -> Claimed -> Granted -> Idle
  *                   |           |
@@ -39,32 +39,33 @@
  *    Waiting -> Claimed: by the owner of the lock, by compare-exchange, journaled. Claimed -> Granted: after the commit.
  *    Waiting -> Local: by compare-exchange, by any thread of the waiter's process, without the lock. State has a number
  *    that changes with each wait, so a stale compare-exchange fails.
- * 6. A granted wait has its objects already: its blocks are unlinked, the objects consumed. The waiter reads Status and
+ * 6. A granted wait already has its objects: its blocks are unlinked, the objects consumed. The waiter reads Status and
  *    needs no lock.
  * 7. Blocks of waiters are linked to their objects first in, first out. A WaitAll is linked to one of its objects that is
  *    not signaled (it "watches" it); a signal of that one grants the wait or moves it to another object that is not
- *    signaled. All of this is under the one lock, so a WaitAll is atomic over processes.
+ *    signaled. All of this is under the one lock, so a WaitAll is atomic across processes.
  * 8. A Watch is a wait that consumes nothing: it is granted when its object is signaled. A wait for all of several objects
  *    of which some are local, or for objects of two worlds, watches one object that is not signaled, and when that is,
- *    tries again to take all or nothing with every lock held. No wake is lost: the thread sleeps only while an object of
- *    its wait was found not signaled under that object's lock with the watch already linked, and every later signal of
- *    that object grants the watch.
+ *    tries again to take all or nothing with every lock held. No wakeup is lost: the thread sleeps only while an object
+ *    of its wait was found not signaled under that object's lock with the watch already linked, and every later signal
+ *    of that object grants the watch.
  *
  * Processes
- * 9. Processes form a ring. Each guards its two predecessors, so a guard that is stopped hides no death: a descriptor of
- *    each is in the watcher, which the host makes readable when the process ends. The guard then cleans up what the dead
- *    process had: waiters, mutants (abandoned, each told to exactly one waiter), handles, names that nothing refers to any
- *    more. If a run of processes dies, the first one alive behind it cleans up one after the other. A process that attaches
- *    looks at all of them, so if all die, the next one cleans up. Cleaning up is a chain of transactions, which any process
- *    may continue, since the record of the dead one stays in the ring until nothing is left.
- * 10. A process is its key: its id, its start time, and the start of its stack, which an exec changes (hal.h). A key never
- *    comes back.
+ * 9. Processes form a ring. Each guards its two predecessors, so a stopped guard does not hide a death: a descriptor of
+ *    each is in the watcher, which the host makes readable when the process ends. The guard then cleans up what the
+ *    dead process had: waiters, mutants (abandoned, each reported to exactly one waiter), handles, names that nothing
+ *    refers to any more. If a run of processes dies, the first one alive behind it cleans up one after the other. A
+ *    process that attaches checks all of them, so if all die, the next one cleans up. Cleaning up is a chain of
+ *    transactions, which any process may continue, since the record of the dead process stays in the ring until nothing
+ *    is left.
+ * 10. A process is its key: its id, its start time, and the start of its stack, which an exec changes (hal.h). A key is
+ *     never reused.
  *
  * A hostile world
- * 11. Any process of the user may write rubbish into the file. Every index that is read is checked (range, alignment,
- *    kind), every walk is bounded by the number of records. A violation poisons the world: every call in every process
- *    returns STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. A file that was cut
- *    off is noticed by the host's fault, which maps zeros in its place.
+ * 11. Any process of the user may corrupt the file. Every index that is read is checked (range, alignment, kind), every
+ *    walk is bounded by the number of records. A violation poisons the world: every call in every process returns
+ *    STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. A truncated file is
+ *    detected by the host's fault, whose handler maps zeros in its place.
  *
  * Everything takes the view: this process's mapping of a world. The explorer has several views of one world, each of
  * which is a process that it may kill.
@@ -130,7 +131,7 @@ typedef struct _WO_TIMER_SETTING {
 } WO_TIMER_SETTING, *PWO_TIMER_SETTING;
 NTSTATUS WoSetTimer(PWO_VIEW View, WO_INDEX Timer, const WO_TIMER_SETTING *Setting, PULONG64 Arming, PBOOLEAN Previous);
 NTSTATUS WoCancelTimer(PWO_VIEW View, WO_INDEX Timer, PBOOLEAN Previous);
-BOOLEAN WoIsArmed(PWO_VIEW View, WO_INDEX Timer, ULONG64 Arming); /* nobody has set or canceled it since; for timer APCs */
+BOOLEAN WoIsArmed(PWO_VIEW View, WO_INDEX Timer, ULONG64 Arming); /* it was not set or canceled since; for timer APCs */
 
 typedef struct _WO_STATE {
     LONG State;               /* as SignalState */
@@ -165,19 +166,19 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self);
 typedef enum _WO_CLAIM { WoNotClaimed, WoClaimedByUs, WoOtherWait } WO_CLAIM;
 WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number);
 ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self);       /* by the waiting thread; its low 8 bits are 0 */
-/* By the waiting thread. STATUS_PENDING: it still waits. STATUS_RETRY: it was claimed here, or a grant was undone, so that
-   what happened in this process meanwhile has to be looked at: end the wait and begin again. Otherwise it is granted. */
+/* By the waiting thread. STATUS_PENDING: it still waits. STATUS_RETRY: it was claimed here, or a grant was undone, so
+   that local events in the meantime have to be checked: end the wait and begin again. Otherwise it is granted. */
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self);
 /* By the waiting thread: FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status);
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: KiSleepShared, HalWakeShared */
-/* When to look again although nobody wakes the thread: the earliest timer among its objects. FALSE: never. */
+/* When to check again without a wake: the earliest timer among its objects. FALSE: never. */
 BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due);
 VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self);        /* signals the timers among its objects that are due */
-/* Unlinks. STATUS_PENDING: nothing was taken. Otherwise the wait was granted after all, with this status. */
+/* Unlinks. STATUS_PENDING: nothing was consumed. Otherwise the wait was granted after all, with this status. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self);
 
-/* Keyed events: Self waits or releases with a key; the pairing is over processes. Ends like a wait. */
+/* Keyed events: Self waits or releases with a key; the pairing works across processes. Ends like a wait. */
 NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULONG64 Key, BOOLEAN Release);
 
 /*
@@ -186,11 +187,11 @@ NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULO
  */
 NTSTATUS WoReferenceObject(PWO_VIEW View, WO_INDEX Object);             /* creates this process's record, or finds it */
 NTSTATUS WoChangeHandles(PWO_VIEW View, WO_INDEX Object, LONG Change);  /* of this process; removes the name with the last */
-VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object);               /* this process's proxy is gone */
+VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object);               /* this process's proxy no longer exists */
 ULONG WoQueryHandleCount(PWO_VIEW View, WO_INDEX Object);               /* of all processes */
 
 /* Handles for a child process, prepared by its parent: the child adopts them by Ticket (text, passed in its environment).
-   Entries of a child that never comes to be are dropped with WoAbandonChild, or with the parent. */
+   Entries of a child that is never started are dropped with WoAbandonChild, or with the parent. */
 typedef struct _WO_INHERITED {
     ULONG Handle;             /* the value, which the child keeps */
     WO_INDEX Object;
@@ -229,7 +230,7 @@ NTSTATUS WoCreateName(PWO_VIEW View, const WO_LOOKUP *Lookup, const WO_NEW *New,
 NTSTATUS WoSetPermanent(PWO_VIEW View, WO_INDEX Object, BOOLEAN Permanent);
 VOID WoRemoveName(PWO_VIEW View, WO_INDEX Object); /* although it has handles */
 ULONG WoQueryAttributes(PWO_VIEW View, WO_INDEX Object); /* of WO_NEW.Attributes */
-/* From the root, with a separator in front. Length 0: it has none, or the object is gone. */
+/* From the root, with a separator in front. Length 0: it has none, or the object no longer exists. */
 NTSTATUS WoQueryName(PWO_VIEW View, WO_INDEX Object, PWCHAR Path, ULONG Capacity, PULONG Length);
 NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULONG Capacity, PULONG Length);
 /* Entry number Index of a directory, in order of insertion. STATUS_NO_MORE_ENTRIES. */
@@ -244,7 +245,7 @@ typedef struct _WO_THREAD_WAIT {
     ULONG Count;              /* shared objects that it waits for, one more if others may end the wait too, and */
     WO_INDEX Object;          /* the first of them */
 } WO_THREAD_WAIT, *PWO_THREAD_WAIT;
-/* FALSE: it is no mutant, or not any more. */
+/* FALSE: it is not a mutant, or no longer exists. */
 BOOLEAN WoQueryOwner(PWO_VIEW View, WO_INDEX Mutant, PWO_THREAD_WAIT Owner);
 /* ProcessId 0: of any process. FALSE: the world does not know the thread. */
 BOOLEAN WoQueryThread(PWO_VIEW View, ULONG ProcessId, ULONG ThreadId, PWO_THREAD_WAIT Wait);
@@ -264,9 +265,9 @@ typedef struct _WO_REQUEST {
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
 NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request);
 /*
- * Who serves: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object, which the handle keeps
- * alive; the world then gives the requesting process its reference and a handle, and if Options has DUPLICATE_CLOSE_SOURCE
- * calls Serve once more with WoCloseHandle. So Serve itself ignores that option.
+ * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object, which the handle
+ * keeps alive; the world then gives the requesting process its reference and a handle, and if Options has
+ * DUPLICATE_CLOSE_SOURCE calls Serve once more with WoCloseHandle. So Serve itself ignores that option.
  */
 VOID WoSetServer(VOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request));
 

@@ -8,7 +8,7 @@
 #define WO_VERSION 1
 #define WO_UNIT 64                     /* records begin at multiples of this */
 #define WO_CLASSES 12                  /* sizes of records: 64 bytes << class */
-#define WO_BUCKETS 65536               /* of the names; untouched pages of the table take no memory */
+#define WO_BUCKETS 65536               /* of the names; untouched pages of the table use no memory */
 #define WO_JOURNAL 512                 /* words that one transaction changes at most */
 #ifndef WO_POSTS                       /* the explorer has 1: every release is a chain of transactions */
 #define WO_POSTS 64                    /* waits that one transaction grants at most */
@@ -35,7 +35,7 @@ typedef struct _WO_RECORD {
  *     +------------------------+--------------------+--------+---+---+
  *
  * Value: event, timer: 0 or 1; semaphore: the count; mutant: the waiter record of its owner, 0 if it is free.
- * A: mutant: abandoned, and not told yet. W: frozen: see wo.h, 4.
+ * A: mutant: abandoned, and not reported yet. W: frozen: see wo.h, 4.
  */
 #define WO_W 1ull
 #define WO_ABANDONED 2ull
@@ -88,12 +88,14 @@ FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
 #define WO_ASLEEP 1u
 
 /*
- * The mutants that a thread owns, so that its end, or that of its process, costs no more than what it owned:
+ * The mutants that a thread owns, so that the cost of its end, or of its process's end, is proportional to what it
+ * owned:
  *
- * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an order
- *    that keeps the way forward (NextOwned) whole between any two stores.
- * 2. Before a thread takes a free mutant or gives one up, Pending names it. So one that is not in the list yet, or not any
- *    more, is found there. One that a grant has just handed over is among the blocks of the waiter, whose State is not Idle.
+ * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an
+ *    order that keeps the forward links (NextOwned) intact between any two stores.
+ * 2. Before a thread takes a free mutant or releases one, Pending names it. So a mutant that is not in the list yet, or
+ *    no longer, is found there. One that a grant has just handed off is among the blocks of the waiter, whose State is
+ *    not Idle.
  * 3. An owned mutant is not freed, even if no process refers to it any more: the end of its owner does that.
  */
 typedef struct _WO_WAITER {
@@ -117,7 +119,7 @@ typedef struct _WO_WAITER {
     WO_BLOCK Block[WO_BLOCKS];
 } WO_WAITER, *PWO_WAITER;
 
-/* What a process has of an object; in the list of the process and in that of the object. */
+/* A process's reference to an object; in the list of the process and in that of the object. */
 typedef struct _WO_REFERENCE {
     WO_RECORD Record;
     WO_INDEX Process, Object;
@@ -126,9 +128,9 @@ typedef struct _WO_REFERENCE {
     WO_INDEX NextOfObject, PreviousOfObject;
 } WO_REFERENCE, *PWO_REFERENCE;
 
-#define WO_EXITING 1u          /* runs its exit handlers: its handles are closed already */
+#define WO_EXITING 1u          /* runs its exit handlers: its handles are already closed */
 #define WO_FORKED 2u           /* has not used the world since the fork: perhaps it is about to call exec */
-#define WO_STARTED 4u          /* a program that has not taken its ticket yet, and perhaps never does */
+#define WO_STARTED 4u          /* a program that has not taken its ticket yet, and perhaps never will */
 typedef struct _WO_PROCESS {
     WO_RECORD Record;
     ULONG64 Key;               /* HalQueryProcessKey; 0: prepared for a child that does not run yet */
@@ -139,7 +141,7 @@ typedef struct _WO_PROCESS {
     WO_INDEX FirstReference;
     WO_INDEX FirstPrepared;    /* for children of this one */
     WO_INDEX FirstEntry;       /* ticket: the handles that the child gets, see process.c */
-    ULONG64 Nonce;             /* of a prepared one: no other has had it in this world */
+    ULONG64 Nonce;             /* of a prepared one: unique in this world */
     WO_INDEX FirstRequest, LastRequest; /* to this process */
     WO_INDEX FirstSent, ReservedIndex;  /* by this process */
     volatile ULONG GuardWord;  /* its session thread sleeps here: changes when the ring, the mailbox or a notification does */
@@ -161,8 +163,8 @@ typedef struct _WO_NAME {
 typedef enum _WO_INTENTION {
     WoNoIntention,
     WoSettle,                  /* grants waits while the object is signaled */
-    WoPulse,                   /* the same; then the object is not signaled any more */
-    WoNudge                    /* wakes all that are linked, to look at their timers again */
+    WoPulse,                   /* the same; then the object is no longer signaled */
+    WoNudge                    /* wakes all linked waiters, to check their timers again */
 } WO_INTENTION;
 
 typedef enum _WO_PHASE { WoPhaseIdle, WoPhaseEditing, WoPhaseFinishing } WO_PHASE;
@@ -174,14 +176,14 @@ typedef enum _WO_WORLD_STATE { WoBeingMade, WoLive, WoEnded, WoDamaged } WO_WORL
 
 /*
  * The lock: the key of the process that holds it (hal.h), 0: free; and a bit: threads sleep on LockWake. The key of a
- * dead process never comes back, so the compare-exchange that takes the lock over from it needs no other number.
+ * dead process is never reused, so the compare-exchange that takes the lock over from it needs no other number.
  */
 #define WO_LOCK_SLEEPERS (1ull << 63)
 
 typedef struct _WO_WORLD {
     ULONG64 Magic;
     ULONG Version, Bits;       /* Bits: of a pointer */
-    volatile ULONG State;      /* WO_WORLD_STATE; ended: the file is gone */
+    volatile ULONG State;      /* WO_WORLD_STATE; ended: the file was removed */
     ULONG64 Size;              /* of the file */
     ULONG64 Top;               /* records end here */
     ULONG64 Used;              /* bytes in records that are not free */
@@ -193,12 +195,12 @@ typedef struct _WO_WORLD {
     ULONG64 Removals;          /* of names */
     ULONG Permanents;          /* names that need no handle */
     ULONG ReservedUlong;
-    ULONG Processes, Waiters, Objects, Names; /* how many records: what bounds every walk */
+    ULONG Processes, Waiters, Objects, Names; /* how many records: the bound of every walk */
 
     volatile ULONG64 Lock DECLSPEC_ALIGN(64);
     volatile ULONG LockWake;
     volatile ULONG Phase;
-    ULONG Edits;               /* counted up before the word changes */
+    ULONG Edits;               /* incremented before the word changes */
     ULONG Posts;
     ULONG64 Intention;         /* WO_INTENTION: what the repairer completes (WopCompleteIntention), with */
     ULONG64 IntentionArgument; /* this object */
@@ -208,7 +210,7 @@ typedef struct _WO_WORLD {
     WO_INDEX Bucket[WO_BUCKETS] DECLSPEC_ALIGN(4096);
 } WO_WORLD, *PWO_WORLD;
 
-/* Where an enumeration has stopped. */
+/* Where an enumeration stopped. */
 typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULONG64 Removals; } WO_CURSOR;
 
 #define WO_VIEW_LOST 1u        /* the file was cut off: HalGuardMapping */
@@ -224,7 +226,7 @@ struct _WO_VIEW {
     BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on; relaxed: its session reads it */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
-    BOOLEAN Machine;           /* of an administrator, who alone removes it */
+    BOOLEAN Machine;           /* an administrator's: only the administrator removes it */
     CHAR Path[HAL_LONGEST_PATH]; /* empty: memory without a file, which does not grow */
 };
 
@@ -256,7 +258,7 @@ FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
     return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);
 }
 
-/* What bounds a walk that the world says has Count steps. */
+/* The bound of a walk that takes Count steps according to the world. */
 FORCEINLINE ULONG WopBound(PWO_VIEW View, ULONG Count)
 {
     ULONG64 Most = View->Mapped / WO_UNIT;
@@ -266,9 +268,9 @@ FORCEINLINE ULONG WopBound(PWO_VIEW View, ULONG Count)
 }
 
 /*
- * Checked access: NULL poisons the world. Another process may change anything between a check and a use, so a length or a
- * count that bounds what is written outside of the world is read once. What is read or written inside stays inside: the
- * largest record fits behind the last one.
+ * Checked access: NULL poisons the world. Another process may change anything between a check and a use, so a length or
+ * a count that bounds writes outside the world is read once. What is read or written inside stays inside: the largest
+ * record fits behind the last one.
  */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
 BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */
@@ -286,21 +288,24 @@ VOID WopUnlock(PWO_VIEW View);
 VOID WopBegin(PWO_VIEW View);
 VOID WopEdit(PWO_VIEW View, volatile VOID *Word, ULONG64 New);       /* Word: 8 bytes, aligned, in the world */
 VOID WopEditUlong(PWO_VIEW View, volatile VOID *Field, ULONG New);   /* 4 bytes; journals the 8 bytes around it */
-BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts);         /* FALSE: commit, and go on in another transaction */
+BOOLEAN WopHasRoom(PWO_VIEW View, ULONG Edits, ULONG Posts);         /* FALSE: commit, and continue in another
+                                                                        transaction */
 BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status); /* Waiting -> Claimed, and posted; FALSE: it ended */
 VOID WopCommit(PWO_VIEW View);                                       /* then Claimed -> Granted, and wakes */
 VOID WopCancel(PWO_VIEW View);
 VOID WopRepairJournal(PWO_VIEW View);                                /* by the next owner of the lock */
 
-/* The wake of a granted wait, or to look again. Surely: also if an earlier wake may have died between its two steps. */
+/* The wake of a granted wait, or to check again. Surely: even if an earlier wake may have died between its two
+   steps. */
 VOID WopWake(PWO_VIEW View, PWO_WAITER Waiter, BOOLEAN Surely);
 
-/* object.c, wait.c: for the repairer and for those who clean up after a process, with the lock held and no transaction. */
+/* object.c, wait.c: for the repairer and for the cleanup after a process, with the lock held and no transaction. */
 VOID WopCompleteIntention(PWO_VIEW View);
 VOID WopEndWaiter(PWO_VIEW View, WO_INDEX Waiter); /* unlinks it, abandons its mutants. The record stays */
 VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter); /* the record of one that has ended */
 WO_INDEX WopFindOwnWaiter(PWO_VIEW View);          /* of the calling thread; 0: it has none */
-VOID WopGiveUpMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Object); /* by its owner, if it is one; nobody waits for it */
+VOID WopGiveUpMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Object); /* by its owner, if it is one; it has no
+                                                                          waiters */
 BOOLEAN WopIsOwned(PWO_OBJECT Object);             /* a mutant with an owner must not be freed */
 /* Creates an object, inside a transaction; 0: no memory. If New->Owner is not 0, the second follows after the commit,
    before the lock is released. */
@@ -309,26 +314,26 @@ VOID WopTakeInitialOwnership(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant);
 VOID WopDeliverNotifications(PWO_VIEW View);       /* by the session thread, without the lock, when GuardWord has changed */
 ULONGLONG WopNextNotification(PWO_VIEW View);      /* and at this interrupt time; 0: no timer has a notification */
 
-/* Ends a transaction and the lock. Done is FALSE: memory was short, and the transaction is undone. */
+/* Ends a transaction and the lock. Done is FALSE: out of memory, and the transaction is undone. */
 NTSTATUS WopFinish(PWO_VIEW View, BOOLEAN Done);
 
 /* process.c. With the lock held and no transaction, unless said. */
 #define WO_WARDS 2
 typedef struct _WO_LISTED { WO_INDEX Index; ULONG Flags; ULONG64 Key; } WO_LISTED, *PWO_LISTED;
 NTSTATUS WopEnterRing(PWO_VIEW View);               /* creates the record of this process */
-VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of a record that has nothing any more; frees it */
+VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of an empty record; frees it */
 BOOLEAN WopIsLast(PWO_VIEW View);                   /* every other process in the ring is exiting */
-/* Takes away something of what a dead process had. FALSE: nothing was left, and its record is gone, or was before. */
+/* Removes one thing that a dead process had. FALSE: nothing was left, and its record is freed. */
 BOOLEAN WopCleanStep(PWO_VIEW View, WO_INDEX Process, ULONG64 Key);
 /* Without the lock. */
 VOID WopCleanProcess(PWO_VIEW View, WO_INDEX Process, ULONG64 Key); /* which is dead */
-VOID WopCleanDead(PWO_VIEW View);                   /* after all that the host does not know any more */
+VOID WopCleanDead(PWO_VIEW View);                   /* after all processes that the host no longer knows */
 ULONG WopListWards(PWO_VIEW View, WO_LISTED Wards[WO_WARDS]);
 VOID WopWakeSession(PWO_PROCESS Process);
 /* For ticket.c. */
 VOID WopInsertIntoRing(PWO_VIEW View, WO_INDEX Process); /* inside a transaction */
 VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process);
-BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process); /* FALSE: it has nothing any more */
+BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process); /* FALSE: it has nothing left */
 
 /* reference.c. Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
 PWO_REFERENCE WopFindReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object);

@@ -1,12 +1,12 @@
 /*
- * chaos.c: processes over a few dozen named objects, killed at random (docs/testing.md).
+ * chaos.c: processes that share a few dozen named objects and are killed at random (docs/testing.md).
  *
- * The parent uses nothing of the library. It starts workers, kills them, stops and continues them, and accounts for what
- * the dead may have taken with them. Every second the workers rest, and an auditor compares the objects with the account.
+ * The parent does not use the library. It starts workers, kills them, stops and continues them, and records what the
+ * dead may have held. Once a second all workers pause, and an auditor compares the objects with that record.
  *
  * usage: chaos SECONDS [SEED [rubbish]]
- * With rubbish nobody is killed. The parent writes random bytes into the world's file instead. Calls may fail in any way,
- * but every process either continues or ends in order: none crashes, none hangs.
+ * With rubbish no process is killed. The parent writes random bytes into the world's file instead. Calls may fail in
+ * any way, but every process either continues or exits normally: none crashes, none hangs.
  */
 #include "chaos.h"
 
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define WORKERS 12
-#define SECONDS_OF_PATIENCE 60 /* a process that does not get anywhere for so long hangs */
+#define SECONDS_OF_PATIENCE 60 /* a process without progress for this long hangs */
 
 chaos_ledger *ledger;
 static unsigned seed;
@@ -78,7 +78,7 @@ static void start_worker(void)
     started += child > 0;
 }
 
-/* After the process is gone for good: nothing in its slots changes any more. */
+/* After the process has ended: its slots no longer change. */
 static void account_for(pid_t process)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
@@ -246,7 +246,7 @@ static bool find_world(const char *session, char *path, size_t size)
     return is_there;
 }
 
-/* Rubbish. */
+/* Corruption. */
 
 static int open_world(const char *session)
 {
@@ -255,7 +255,7 @@ static int open_world(const char *session)
     return find_world(session, path, sizeof(path)) ? open(path, O_RDWR | O_CLOEXEC) : -1;
 }
 
-/* Mostly where something is: the start of the file, and records that are in use. */
+/* Mostly in used areas: the start of the file, and records in use. */
 static void write_rubbish(int file)
 {
     unsigned char bytes[64];
@@ -313,7 +313,7 @@ static void run_with_rubbish(double seconds, const char *session)
     }
 }
 
-/* Nobody is left: nor is a file. */
+/* No process is left, and no file. */
 static void check_files(const char *session)
 {
     char path[300];
@@ -332,12 +332,12 @@ static void await_all(pid_t which)
     if (ended == -1)
         return;
     fail("processes are left at the end");
-    for (unsigned i = 0; i < SLOTS; i++) /* they keep the output open, and whoever reads it waits for them */
+    for (unsigned i = 0; i < SLOTS; i++) /* they keep the output open, and its reader waits for them */
         if (atomic_load(&ledger->slot[i].process) != 0)
             kill(atomic_load(&ledger->slot[i].process), SIGKILL);
 }
 
-/* The anchor, in a group of its own, is the last and exits in order: a grandchild ends by _exit, which leaves the file. */
+/* The anchor, in its own group, is the last and exits normally: a grandchild ends by _exit, which leaves the file. */
 static void end_everything(void)
 {
     atomic_store(&ledger->stop, true);

@@ -1,6 +1,6 @@
 /*
- * chaos.h: the ledger. It is memory of its own, not part of what is tested, in which every thread of every worker says
- * what it is about to do, so that the parent can tell what a killed one may have taken with it.
+ * chaos.h: the ledger. It is separate memory, not part of the code under test, in which every thread of every worker
+ * records what it is about to do, so that the parent knows what a killed thread may have held.
  */
 #ifndef CHAOS_H
 #define CHAOS_H
@@ -39,19 +39,19 @@ typedef struct chaos_slot {
     atomic_bool parked;
 } chaos_slot;
 
-/* What the dead took with them from one object: at least, and at most. */
+/* What the dead held of one object: minimum and maximum. */
 typedef struct chaos_loss {
     unsigned held, acquiring, releasing, releasing_second;
 } chaos_loss;
 
 typedef struct chaos_ledger {
     atomic_bool pause, stop, stop_anchor;
-    bool rubbish;                    /* somebody writes rubbish into the world: a worker that notices ends */
+    bool rubbish;                    /* the world is being corrupted: a worker that notices exits */
     chaos_slot slot[SLOTS];
     atomic_uint owner[MUTEXES];      /* the slot of the thread inside, plus 1 */
     unsigned long counter[MUTEXES];  /* written inside only */
     atomic_ulong acquired[MUTEXES];
-    atomic_ulong abandoned[MUTEXES]; /* how often a thread was told */
+    atomic_ulong abandoned[MUTEXES]; /* how often a thread got WAIT_ABANDONED */
     chaos_loss loss[KINDS][8];       /* by the parent, after a death */
     atomic_bool failed;
 } chaos_ledger;

@@ -1,4 +1,4 @@
-/* worker.c: what the processes do that are killed, and the audit while they rest. */
+/* worker.c: the work of the killed processes, and the audit while they pause. */
 #include "chaos.h"
 
 #include <windows.h>
@@ -11,12 +11,12 @@
 
 #include <interlock/nt.h>
 
-#define PATIENCE 60          /* milliseconds: nobody blocks for good on a token that died with its holder */
-#define REST 200             /* microseconds between two looks at the pause */
+#define PATIENCE 60          /* milliseconds: no thread blocks forever on a token that died with its holder */
+#define REST 200             /* microseconds between two checks for the pause */
 #define SHORT_LIVED 16
 
 static HANDLE mutexes[MUTEXES], semaphores[SEMAPHORES], events[EVENTS], pairs[PAIRS][2];
-static HANDLE bell, timer;   /* for waits that take nothing of account */
+static HANDLE bell, timer;   /* for waits that consume nothing relevant */
 
 static HANDLE need(HANDLE handle, const char *what, unsigned number)
 {
@@ -60,7 +60,7 @@ static void use_mutex(chaos_slot *slot, unsigned number, unsigned object)
     unsigned inside;
 
     say(slot, KIND_MUTEX, object, PHASE_ACQUIRING);
-    /* rubbish may say that it is owned by a thread which knows nothing of that */
+    /* a corrupt record may name an owner that does not own it */
     DWORD result = WaitForSingleObject(mutexes[object], ledger->rubbish ? 5000 : INFINITE);
     say(slot, KIND_MUTEX, object, PHASE_HELD);
     if (result != WAIT_OBJECT_0 && result != WAIT_ABANDONED)
@@ -84,7 +84,7 @@ static void use_mutex(chaos_slot *slot, unsigned number, unsigned object)
     say(slot, KIND_NONE, 0, PHASE_IDLE);
 }
 
-/* Takes a token, keeps it for a moment, and gives it back. */
+/* Takes a token, holds it briefly, and releases it. */
 static void use_token(chaos_slot *slot, chaos_kind kind, unsigned object, HANDLE handle)
 {
     say(slot, kind, object, PHASE_ACQUIRING);
@@ -146,7 +146,7 @@ static void wait_mixed(unsigned *seed)
     CloseHandle(local);
 }
 
-/* Names that go with their process. */
+/* Names that disappear with their process. */
 static void make_names(unsigned *seed)
 {
     HANDLE made[SHORT_LIVED];
@@ -171,7 +171,7 @@ static void rest(chaos_slot *slot)
 
 static void work(chaos_slot *slot, unsigned number, unsigned seed, unsigned long rounds);
 
-/* The grandchild works: it becomes a child of the first process of all, which must see it end. */
+/* The grandchild works: it becomes a child of the topmost process, which must see it end. */
 static void fork_twice(unsigned seed)
 {
     pid_t child = fork();
@@ -264,7 +264,7 @@ static void audit_tokens(chaos_kind kind, unsigned object, long total, long coun
              loss->held, loss->acquiring + loss->releasing);
 }
 
-/* A WaitAll takes both or none: what is missing of the two differs only by what died between the two releases. */
+/* A WaitAll takes both or none: the missing counts differ only by threads that died between the two releases. */
 static void audit_pair(unsigned object)
 {
     const chaos_loss *loss = &ledger->loss[KIND_PAIR][object];

@@ -1,5 +1,4 @@
-/* The sizes and offsets of 64-bit Windows 10, written down by hand: no header of ours or of anybody
- * else had a part in this table. */
+/* The sizes and offsets of 64-bit Windows 10, written by hand, independent of any header. */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
  * sqlite.c: SQLite with its Win32 mutexes (mutex_w32.c) and threads (threads.c). Files are out of scope: the demonstration
- * VFS of SQLite's sources takes the place of os_win.c, and what else that file has for the other two is here.
+ * VFS of SQLite's sources replaces os_win.c, and the other functions that the two need of that file are here.
  */
 #include <windows.h>
 

@@ -1,6 +1,6 @@
 /*
- * x264.c: encodes moving pictures with x264's Win32 threads, in several ways, twice each. All pictures must come out, and
- * both times the same bytes: what x264 promises of its threads.
+ * x264.c: encodes moving pictures with x264's Win32 threads, in several ways, twice each. All pictures must be encoded,
+ * both times to the same bytes, as x264 guarantees.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void draw(x264_picture_t *picture, int number)
                 picture->img.plane[plane][y * picture->img.i_stride[plane] + x] = (uint8_t)(128 + plane * number - x + y);
 }
 
-/* The pictures that came out; *hash is that of their bytes. */
+/* The number of encoded pictures; *hash is the hash of their bytes. */
 static int encode(const way *how, uint64_t *hash)
 {
     x264_param_t settings;

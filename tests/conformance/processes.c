@@ -11,7 +11,7 @@ static HANDLE Value(const char *text)
     return (HANDLE)(ULONG_PTR)strtoul(text, NULL, 16);
 }
 
-/* What a child does. Its exit code is the answer. */
+/* The child. Its exit code is the result. */
 static int Child(int argc, char **argv)
 {
     const char *role = argv[1], *argument = argc > 2 ? argv[2] : "";

@@ -1,6 +1,6 @@
 /*
- * report.h: how the behaviour programs say what they saw. One line for each question, so that two runs of the same
- * program, one by another implementation of Win32, can be compared line by line. No addresses, ids or times are printed.
+ * report.h: the output of the behaviour programs. One line for each question, so that two runs of the same program, one
+ * by another implementation of Win32, can be compared line by line. No addresses, ids or times are printed.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -14,7 +14,7 @@
 
 #define UNTOUCHED 0xdeadu
 
-/* What an expression gives, and the last error that it leaves: "kept" if none was set. */
+/* The value of an expression, and the last error that it leaves: "kept" if none was set. */
 #define SHOW(expression)                                                                                               \
     do {                                                                                                               \
         SetLastError(UNTOUCHED);                                                                                       \

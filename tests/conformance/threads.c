@@ -1,4 +1,4 @@
-/* threads.c: creating, suspending, ending and asking threads; thread-local and fiber-local storage. */
+/* threads.c: creating, suspending, ending and querying threads; thread-local and fiber-local storage. */
 #include "report.h"
 
 static LONG ran;
@@ -158,7 +158,7 @@ static void Local(void)
     SHOW(FlsFree(0x10000));
 }
 
-/* Processors that do not exist, and indexes that nobody has allocated. */
+/* Processors that do not exist, and indexes that were not allocated. */
 static void Generous(void)
 {
     DWORD index = FlsAlloc(NULL);

@@ -65,7 +65,7 @@ static void sizes_are_1_2_4_and_8(void **state)
     }
 }
 
-/* Only the bytes that were asked for are compared, wherever they are. */
+/* Only the requested bytes are compared, at any alignment. */
 static void a_value_that_differs_is_not_waited_for(void **state)
 {
     UCHAR bytes[32];
@@ -199,7 +199,7 @@ static void a_wake_before_the_wait_counts(void **state)
     assert_int_equal(lock, 0);
 }
 
-/* A waker has taken the block out of the list and has not yet told its waiter when the time is up. */
+/* A waker has removed the block from the list and has not yet woken its waiter when the wait times out. */
 typedef struct late {
     actor actor;
     EX_PUSH_LOCK lock;
@@ -255,7 +255,7 @@ typedef struct volley {
     unsigned long rounds;
 } volley;
 
-/* Each waits for the other's number; neither says anything twice. */
+/* Each waits for the other's number; neither repeats one. */
 static void play_volley(void *argument, unsigned index)
 {
     volley *v = argument;
@@ -280,8 +280,8 @@ static void no_wake_is_lost(void **state)
 }
 
 /*
- * One waits with timeouts of all lengths, one wakes. A wake that took the block out of the list is a success of the
- * wait, whatever the time: as many as were delivered were received.
+ * One waits with timeouts of all lengths, one wakes. A wake that removed the block from the list makes the wait
+ * succeed, even after its deadline: as many were received as delivered.
  */
 typedef struct duel {
     EX_PUSH_LOCK lock;
@@ -302,7 +302,7 @@ static void wait_in_duel(duel *d)
         ExBlockPushLock(&d->lock, &wait_block);
         __atomic_store_n(&d->round, round + 1, __ATOMIC_RELEASE);
         NTSTATUS status = ExTimedWaitForUnblockPushLock(&d->lock, &wait_block, &timeout);
-        memset(&wait_block, 0xdd, sizeof(wait_block)); /* nobody may look at it any more */
+        memset(&wait_block, 0xdd, sizeof(wait_block)); /* no thread may access it any more */
         check(status == STATUS_SUCCESS || status == STATUS_TIMEOUT);
         d->received += status == STATUS_SUCCESS;
         while (__atomic_load_n(&d->answered, __ATOMIC_ACQUIRE) != round + 1) {
@@ -343,7 +343,7 @@ static void a_delivered_wake_wins_over_the_timeout(void **state)
     (void)state;
     run_crew(2, fight_duel, &d);
     assert_int_equal(d.lock, 0);
-    /* a block that was there may have gone by its timeout before it was taken, not the other way round */
+    /* a listed block may have timed out before it was removed, not the other way round */
     assert_true(d.received <= d.delivered);
 }
 

@@ -34,7 +34,7 @@ static ULONG words_used(PEX_PUSH_LOCK_AUTO_EXPAND lock)
     return count;
 }
 
-/* Sharers that meet on a word until the lock wants to grow; the release of the last one makes it. */
+/* Sharers that contend for a word until the lock is due to grow; the last release makes it grow. */
 static void meet(PEX_PUSH_LOCK_AUTO_EXPAND lock)
 {
     PEX_PUSH_LOCK first = ExAcquireAutoExpandPushLockShared(lock, 0);
@@ -163,7 +163,7 @@ static void await_owner_of(actor *owner, PEX_PUSH_LOCK_AUTO_EXPAND lock, PEX_PUS
     await(is_idle(owner));
 }
 
-/* At a word a turn that ended would end with LocalLock in hand. */
+/* A turn that ended at a word would end with LocalLock held. */
 static void number_1_turns_end_at_the_local_lock_only(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
@@ -182,7 +182,7 @@ static void number_1_turns_end_at_the_local_lock_only(void **state)
     ExFreeAutoExpandPushLock(lock);
 }
 
-/* Sharers that came before the lock grew, or looked at it before that, keep owners out all the same. */
+/* Sharers that acquired before the lock grew, or read its state before that, still exclude owners. */
 static void number_2_old_sharers_count(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
@@ -201,7 +201,7 @@ static void number_2_old_sharers_count(void **state)
     ExFreeAutoExpandPushLock(lock);
 }
 
-/* Nor does it have to be alone: where many processors share the lock, nobody ever is. */
+/* Nor does it have to be the only sharer: if many processors share the lock, none ever is. */
 static void number_3_growing_waits_for_nobody(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);
@@ -218,7 +218,7 @@ static void number_3_growing_waits_for_nobody(void **state)
     ExFreeAutoExpandPushLock(lock);
 }
 
-/* An owner that has LocalLock and waits for the words has looked at State. */
+/* An owner that has LocalLock and waits for the words has read State. */
 static void number_3_nor_behind_an_owner(void **state)
 {
     PEX_PUSH_LOCK_AUTO_EXPAND lock = ExAllocateAutoExpandPushLock(0);

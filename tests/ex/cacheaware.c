@@ -76,7 +76,7 @@ static void own_and_release(void *lock)
     ExReleaseCacheAwarePushLockExclusiveEx(lock, EX_PUSH_LOCK_FLAG_DISABLE_AUTOBOOST);
 }
 
-/* The owner waits for every sharer, wherever it came from; sharers of words that it has not got to still get in. */
+/* The owner waits for every sharer, on any processor; sharers still acquire words that it has not reached. */
 static void an_owner_waits_for_sharers_of_all_processors(void **state)
 {
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
@@ -114,7 +114,7 @@ static void own_and_count_waits(void *lock)
     ExReleaseCacheAwarePushLockExclusive(lock);
 }
 
-/* A wait for the first word counts; at the others a turn that ended would end with the first in hand. */
+/* A wait for the first word counts; a turn that ended at the others would end with the first one held. */
 static void turns_end_at_the_first_word_only(void **state)
 {
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
@@ -141,7 +141,7 @@ static void share_and_release(void *word)
     ExReleasePushLockShared((PEX_PUSH_LOCK)word);
 }
 
-/* So do passes, which would begin at 0 again and again. */
+/* So do passes, which would restart at 0 each time. */
 static void passes_count_at_the_first_word_only(void **state)
 {
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();

@@ -135,7 +135,7 @@ static void test_callbacks(void **state)
     assert_int_equal(DbgSetDebugPrintCallback(other, FALSE), STATUS_SUCCESS);
 }
 
-/* A callback that was removed does not run any more. */
+/* A removed callback no longer runs. */
 static volatile ULONG alive, late;
 
 static VOID must_be_alive(PSTRING output, ULONG component, ULONG level)
@@ -171,7 +171,7 @@ static void test_removing_waits(void **state)
     assert_int_equal(late, 0);
 }
 
-/* What is printed comes as one piece, whoever prints beside it. */
+/* The output of a call is contiguous, even if other threads print. */
 static void print_lines(void *argument, unsigned index)
 {
     (void)argument;

@@ -87,7 +87,7 @@ static BOOLEAN holds(rival *r)
     return __atomic_load_n(&r->holds, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* 1, 2, 3: the count at every step; nobody is forgotten. */
+/* 1, 2, 3: the count at every step; no waiter is forgotten. */
 static void counts_3(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void counts_3(void **state)
         }
         assert_false(kind->try_acquire(&mutex));
         kind->release(&mutex);
-        /* One after the other gets it, alone; nobody comes in between here, so in the order in which they came. */
+        /* Each gets it in turn, alone; no thread barges here, so in the order of arrival. */
         for (ULONG i = 0; i < 3; i += 1) {
             await(holds(&r[i]));
             assert_int_equal(r[i].irql, APC_LEVEL);
@@ -180,7 +180,7 @@ static void levels_4(void **state)
     }
 }
 
-/* 5: a waiter that loses every time gets it in the end, against a thread that takes it back at once. */
+/* 5: a waiter that always loses finally gets it, against a thread that reacquires it at once. */
 
 static void pass(void *argument)
 {
@@ -224,7 +224,7 @@ static void bounded_overtaking_5(void **state)
 #define GRANTED 4 /* in Waking */
 #define MOST_TIMES 2001
 
-/* The host has the thread sleep, whatever happens to its word, until the test lets it go. */
+/* The host keeps the thread asleep, whatever happens to its word, until the test releases it. */
 static struct {
     HAL_DISPATCH host;
     volatile ULONG *word;
@@ -307,7 +307,7 @@ static void no_allocation_7(void **state)
     assert_int_equal(mutex.Count, 1);
 }
 
-/* 8: whoever releases last frees the memory. */
+/* 8: the last thread to release frees the memory. */
 
 typedef struct shared_object {
     FAST_MUTEX mutex;
@@ -455,7 +455,7 @@ static void misuse_9(void **state)
     expect_bugcheck(IRQL_NOT_GREATER_OR_EQUAL, acquire_at_dispatch_level_free, NULL); /* KeRaiseIrql to a lower level */
 }
 
-/* 9: without the verifier the owner waits for itself, until somebody else lets it go on. */
+/* 9: without the verifier the owner waits for itself, until another thread releases the mutex. */
 static void hold_twice(void *argument)
 {
     rival *r = argument;

@@ -105,7 +105,7 @@ static void convert_mixed(player *p)
 
 static const lock_kind mixed_kind = {initialize_legacy, remove_resource, acquire_mixed, release_mixed, convert_mixed};
 
-/* Each acquire of a thread by the other set of names than the one before. */
+/* Each acquire of a thread alternates between the two sets of names. */
 
 static BOOLEAN acquire_alternating(player *p, char how, BOOLEAN wait)
 {
@@ -157,7 +157,7 @@ static void empty_heap(void *unused)
     allocations_left = 0;
 }
 
-/* 2: no records and no memory; the entry may be used for another resource, or go. */
+/* 2: no records and no memory; the entry may be reused for another resource, or freed. */
 static void entries_2(void **state)
 {
     FAST_ERESOURCE first, second;

@@ -1,8 +1,8 @@
 /*
- * forklocks.c: every lock over a fork, in every state. The forker holds it or does not, others are queued for it, one of
- * them may just have been woken. The child releases, tries, acquires and lets new threads of its own contend; these get
- * the stacks of the threads that the child does not have, with whatever was queued there. Then the waiters of the parent
- * proceed as if nothing had happened.
+ * forklocks.c: every lock across a fork, in every state. The forker holds it or does not, others are queued for it, one
+ * of them may just have been woken. The child releases, tries, acquires and lets new threads contend; these get the
+ * stacks of the threads that the child does not have, with the queued blocks there. Then the waiters of the parent
+ * proceed normally.
  */
 #include "../rtl/locktest.h"
 
@@ -43,10 +43,11 @@ typedef struct lock_kind {
     const char *name;
     void (*create)(any_lock *lock);
     void (*destroy)(any_lock *lock);
-    bool (*acquire)(any_lock *lock, lock_hold *hold, lock_mode mode, bool wait); /* FALSE: !wait, and it is not to be had */
+    bool (*acquire)(any_lock *lock, lock_hold *hold, lock_mode mode, bool wait); /* FALSE: !wait, and it is not
+                                                                                    available */
     void (*release)(any_lock *lock, lock_hold *hold, lock_mode mode);
     bool shared;     /* it has a shared mode */
-    bool opens;      /* a release opens the lock for the waiter that it wakes; otherwise it hands over */
+    bool opens;      /* a release opens the lock for the waiter that it wakes; otherwise it hands off */
     bool tries;      /* it has a try */
 } lock_kind;
 
@@ -406,7 +407,7 @@ static void *contend(void *argument)
     return NULL;
 }
 
-/* With nobody but the forker holding it. */
+/* Held by at most the forker. */
 static void *try_beside_holder(void *argument)
 {
     scene *s = argument;
@@ -424,7 +425,7 @@ static void *try_beside_holder(void *argument)
     return NULL;
 }
 
-/* No other waiter is there, so a share that somebody holds is shared. */
+/* There is no other waiter, so a held share can be shared. */
 static void *share_beside_holder(void *argument)
 {
     scene *s = argument;
@@ -469,7 +470,7 @@ static void use_in_child(void *argument)
         check(s->kind->acquire(&s->lock, &s->hold[0], EXCLUSIVE, false));
         s->kind->release(&s->lock, &s->hold[0], EXCLUSIVE);
     }
-    for (int i = 0; i < 5000; i++) { /* more often than waiters are passed before they are handed a fast mutex */
+    for (int i = 0; i < 5000; i++) { /* more often than waiters are overtaken before they are handed a fast mutex */
         s->kind->acquire(&s->lock, &s->hold[0], EXCLUSIVE, true);
         s->kind->release(&s->lock, &s->hold[0], EXCLUSIVE);
     }
@@ -563,7 +564,7 @@ static void every_lock_in_every_state(void **state)
         failures += walk_queues(kind, EXCLUSIVE, 1, exclusive_queues);
         for (unsigned holds = 1; holds <= 2 && kind->shared; holds++) {
             failures += walk_queues(kind, SHARED, holds, exclusive_queues);
-            if (kind->acquire != acquire_rtl_resource) { /* which lets sharers in past an exclusive waiter */
+            if (kind->acquire != acquire_rtl_resource) { /* which admits sharers past an exclusive waiter */
                 failures += walk_queues(kind, SHARED, holds, queues_behind_exclusive);
             }
         }
@@ -575,7 +576,7 @@ static void every_lock_in_every_state(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* A wake in progress: the woken thread is held up by a signal. */
+/* A wake in progress: the woken thread is delayed by a signal. */
 
 static volatile ULONG frozen_threads;
 static volatile ULONG thaw;
@@ -632,7 +633,7 @@ static void a_wake_in_progress(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* What is not a lock of that kind. One test each: threads wait in the parent, the child goes on without them. */
+/* Other primitives, one test each: threads wait in the parent, the child continues without them. */
 
 typedef struct sleeper {
     void (*wait)(void *argument);
@@ -734,7 +735,7 @@ static void run_once(void **state)
     end_sleepers(s, 3);
 }
 
-/* Rundown protection: a rundown that nobody of the child waits for has not begun there. */
+/* Rundown protection: a rundown that no thread of the child waits for has not begun there. */
 
 static void await_rundown(void *reference)
 {
@@ -851,7 +852,7 @@ static void unblock_in_child(void *argument)
     ULONG zero = 0;
     sleeper s[2];
     overwrite_stacks();
-    /* announced before the fork, so it may be woken for no reason; but not left in the list */
+    /* announced before the fork, so it may be woken spuriously; but not left in the list */
     ExTimedWaitForUnblockPushLock(&w->lock, &w->announced, &soon);
     check(ExBlockOnAddressPushLock(&w->lock, (PVOID)&w->value, &zero, sizeof(zero), &soon) == STATUS_TIMEOUT);
     for (unsigned i = 0; i < 2; i++) {

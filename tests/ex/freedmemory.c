@@ -1,4 +1,4 @@
-/* What the verifier finds in memory that goes away: a row for each kind of thing in use, and for each kind of memory. */
+/* What the verifier finds in freed memory: a row for each kind of thing in use, and for each kind of memory. */
 #define DBG 1
 
 #include <interlock/ex.h>
@@ -12,7 +12,7 @@
 
 #define TAG 0x64656572
 
-/* In the memory that goes away. */
+/* In the freed memory. */
 typedef struct block {
     KTIMER timer;
     KDPC dpc;
@@ -104,7 +104,7 @@ static VOID block_worker(PVOID context)
     KeWaitForSingleObject(context, Executive, KernelMode, FALSE, NULL);
 }
 
-/* So many items that sleep first that one more stays queued. */
+/* Enough sleeping items that one more stays queued. */
 static void queue_item(block *b)
 {
     static KEVENT never;
@@ -222,7 +222,7 @@ static void test_neighbours(void **state)
     ExFreePoolWithTag(after, TAG);
 }
 
-/* What was canceled, removed, released and deleted may go. */
+/* Canceled, removed, released and deleted objects may be freed. */
 static void test_no_longer_in_use(void **state)
 {
     KIRQL irql;

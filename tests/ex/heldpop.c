@@ -1,6 +1,6 @@
 /*
- * A pop that is held up after it has read the first entry's link: what others do to the list meanwhile is a table. The
- * program has a HalReadPointerOrFault of its own in place of the library's, which does it.
+ * A pop that is delayed after it has read the first entry's link; a table has what others do to the list meanwhile. The
+ * program replaces the library's HalReadPointerOrFault to do it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static char name_of(const SLIST_ENTRY *entry)
     return entry == NULL ? '-' : (char)('a' + (entry - entries));
 }
 
-/* A letter pushes that entry, a digit pops that many, ! takes all out. */
+/* A letter pushes that entry, a digit pops that many, ! flushes. */
 static void play(const char *script)
 {
     for (; *script != '\0'; script++) {

@@ -144,7 +144,7 @@ static void at_every_level(void **state)
     }
 }
 
-/* An interrupt routine and the thread that it interrupts take turns on one list: neither waits for the other. */
+/* An interrupt routine and the thread that it interrupts alternate on one list: neither waits for the other. */
 
 typedef struct device {
     PKINTERRUPT interrupt;

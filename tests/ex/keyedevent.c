@@ -68,7 +68,7 @@ static NTSTATUS now(BOOLEAN releases, PEX_KEYED_EVENT event, PVOID key)
     return meet(&m);
 }
 
-/* 1: whoever comes second ends both, in either order. */
+/* 1: the second thread ends both waits, in either order. */
 static void test_pairing(void **state)
 {
     meeting m;
@@ -86,7 +86,7 @@ static void test_pairing(void **state)
     end_meetings(&m, 1);
 }
 
-/* 1: two of the same side do not meet. */
+/* 1: two of the same side are not paired. */
 static void test_same_side(void **state)
 {
     meeting m;
@@ -127,7 +127,7 @@ static void test_oldest_first(void **state)
     end_meetings(m, ARRAYSIZE(m));
 }
 
-/* 3: another key or another keyed event is no meeting, not even in the same bucket (there are more keys than those). */
+/* 3: another key or another keyed event is not paired, not even in the same bucket (there are more keys than those). */
 static void test_other_key_or_event(void **state)
 {
     EX_KEYED_EVENT event;
@@ -179,7 +179,7 @@ static void test_hash_keys(void **state)
     }
 }
 
-/* Hash 5: nobody of the parent is met in a forked child. */
+/* Hash 5: a forked child is not paired with a thread of the parent. */
 static void test_fork(void **state)
 {
     meeting m;
@@ -199,7 +199,7 @@ static void test_fork(void **state)
     end_meetings(&m, 1);
 }
 
-/* 4: who gives up is not met any more. */
+/* 4: a thread that gives up is no longer paired. */
 static void test_timeout(void **state)
 {
     LARGE_INTEGER timeout = relative(20 * MILLISECOND);
@@ -247,7 +247,7 @@ static void test_keys(void **state)
     for (ULONG i = 0; i < ARRAYSIZE(rows); i += 1) {
         for (int side = 0; side < 2; side += 1) {
             assert_int_equal(now(side == 1, NULL, (PVOID)rows[i].key), rows[i].status);
-            /* the keyed event is not looked at */
+            /* the keyed event is not accessed */
             if (rows[i].status == STATUS_INVALID_PARAMETER_1) {
                 assert_int_equal(now(side == 1, (PEX_KEYED_EVENT)8, (PVOID)rows[i].key), STATUS_INVALID_PARAMETER_1);
             }
@@ -266,7 +266,7 @@ static void test_null_key(void **state)
     end_meetings(&m, 1);
 }
 
-/* 4: a timeout or an alert that comes while the other side is about to tell loses, and the alert is kept. */
+/* 4: a timeout or an alert that arrives while the other side is about to wake loses, and the alert is kept. */
 
 static PEXP_WAITER take_out(meeting *m)
 {

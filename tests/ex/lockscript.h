@@ -1,12 +1,12 @@
 /*
- * lockscript.h: threads that use one pushlock or SRW lock as a script says, so that the lock can be looked at in every
- * state it goes through. pushlocktest.h and srwtest.h include it and say how steps are performed.
+ * lockscript.h: threads that use one pushlock or SRW lock as a script says, so that the lock can be checked in every
+ * state. pushlocktest.h and srwtest.h include it and perform the steps.
  *
  * A script is a list of steps, each a thread's digit and what it does:
  *     X S    acquire exclusively, shared         T t    try to, exclusively, shared
  *     x s    release exclusively, shared         C c    convert to shared, try to convert to exclusive
- * followed by what is expected: nothing: it is done at once; ! it goes to sleep; + it succeeds; - it fails. A digit
- * with only a dot: what the thread was doing is now done; with only ! : it is asleep again.
+ * followed by the expectation: nothing: it completes at once; ! it goes to sleep; + it succeeds; - it fails. A digit
+ * with only a dot: the thread's pending step is now complete; with only ! : it is asleep again.
  */
 #ifndef INTERLOCK_TESTS_LOCKSCRIPT_H
 #define INTERLOCK_TESTS_LOCKSCRIPT_H
@@ -29,7 +29,7 @@ typedef struct player {
     actor actor;
     char step;
     BOOLEAN result;
-    BOOLEAN busy; /* its last step is not known to be done */
+    BOOLEAN busy; /* its last step may not be complete */
     char holds;   /* 'X', 'S' or 0 */
     PLAYER_FIELDS
 } player;
@@ -39,10 +39,10 @@ static struct {
     STAGE_FIELDS
 } stage;
 
-/* By whoever includes this. */
+/* Provided by the including file. */
 static inline void perform_step(void *player);
 static inline BOOLEAN sleeps(player *p);
-static inline const char *play_own_step(const char *script); /* what is behind it; script itself: it is none */
+static inline const char *play_own_step(const char *script); /* the rest after it; script itself: not a step */
 static inline void end_play(void);
 static inline ULONG_PTR stage_word(void);
 
@@ -110,7 +110,7 @@ static inline void play(const char *script)
     }
 }
 
-/* Everybody releases what it holds, until nobody wants anything any more. */
+/* Each thread releases what it holds, until no thread waits. */
 static inline void release_all(void)
 {
     BOOLEAN active = TRUE;
@@ -163,7 +163,7 @@ static inline ULONG sharers_in(ULONG_PTR word)
     return (ULONG)((word & (M | K)) == M ? oldest_in(word)->ShareCount : 0);
 }
 
-/* What always holds. */
+/* Invariants. */
 static inline BOOLEAN is_consistent(ULONG_PTR word)
 {
     return (!(word & K) || (word & W)) && (!(word & M) || (word & (L | W)) == (L | W)) &&
@@ -214,7 +214,7 @@ static inline void play_common_rows(void)
         {"0S 1S 2S 3X! 4S! 5X!", L | W | M, 3, 3},
         {"0S 1S 2X! 1s", L | W | M, 1, 1},
 
-        /* given on */
+        /* handed off */
         {"0X 1X! 0x 1.", L, 0, 0},
         {"0X 1X! 2X! 0x 1.", L | W, 0, 1},
         {"0X 1X! 2X! 3X! 0x 1. 1x 2.", L | W, 0, 1},

@@ -142,7 +142,7 @@ static void test_ex(void **state)
     ExDeleteLookasideListEx(&list);
 }
 
-/* Lets the list believe that so many seconds have passed since it looked last. */
+/* Makes the list believe that this many seconds have passed since its last check. */
 static void pass_seconds(GENERAL_LOOKASIDE *list, ULONG seconds)
 {
     *(PULONG64)list->Future -= seconds * 10000000ull;
@@ -178,7 +178,7 @@ static void test_depth_follows_the_demand(void **state)
     ULONG misses = list.L.AllocateMisses;
     churn(&list, 64, 10);
     assert_int_equal(list.L.AllocateMisses, misses);
-    /* Hardly used: each look halves the depth, down to 4. Only a miss looks. */
+    /* Hardly used: each check halves the depth, down to 4. Only a miss checks. */
     for (ULONG depth = 32; depth >= 4; depth /= 2) {
         ULONG kept = QueryDepthSList(&list.L.ListHead);
         PVOID held[65];

@@ -1,4 +1,4 @@
-/* Pool memory: what is given out, and what is stopped. */
+/* Pool memory: allocations, and misuse. */
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 
@@ -19,7 +19,7 @@ static BOOLEAN is_filled(const UCHAR *block, SIZE_T size, UCHAR value)
     return TRUE;
 }
 
-/* Zeroed only where that is asked for. With the verifier what is not zeroed is filled, so both can be told. */
+/* Zeroed only on request. The verifier fills the rest, so both can be checked. */
 static void test_contents(void **state)
 {
     BOOLEAN verifier = KiVerifierEnabled;
@@ -56,7 +56,7 @@ static void test_contents(void **state)
     ExInitializeDriverRuntime(DrvRtPoolNxOptIn);
 }
 
-/* What is asked for zeroed is zeroed, also where other contents were. */
+/* Memory requested as zeroed is zeroed, even if it was used before. */
 static void test_memory_used_again(void **state)
 {
     BOOLEAN verifier = KiVerifierEnabled;

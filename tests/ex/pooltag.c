@@ -48,7 +48,7 @@ static void use_is_counted(void **state)
     PVOID blocks[4];
 
     (void)state;
-    assert_false(VfQueryPoolTag(0x32676154, NULL, NULL)); /* nobody has used it */
+    assert_false(VfQueryPoolTag(0x32676154, NULL, NULL)); /* unused */
     for (unsigned i = 0; i < 4; i++)
         blocks[i] = ExAllocatePoolWithTag(i < 3 ? NonPagedPool : PagedPool, 100 * (i + 1), TAG);
     assert_int_equal(use_of(TAG, false).Allocations, 3);
@@ -83,7 +83,7 @@ static void allocate_many(void *argument, unsigned index)
     }
 }
 
-/* Another thread frees what one has allocated. */
+/* One thread frees what another has allocated. */
 static void free_others(void *argument, unsigned index)
 {
     unsigned other = (index + 1) % THREADS;

@@ -24,7 +24,7 @@ static void work(unsigned amount)
     }
 }
 
-/* What a lock protects: an owner sees nobody else, a sharer sees sharers only. */
+/* The protected data: an owner is alone, a sharer sees only sharers. */
 typedef struct guarded {
     EX_PUSH_LOCK lock;
     LONG owners;
@@ -135,7 +135,7 @@ static void requirement_1_an_owner_is_alone(void **state)
     assert_int_equal(g.first, g.second);
 }
 
-/* Each takes the lock and keeps it until somebody waits, so every release has somebody to wake. */
+/* Each takes the lock and keeps it until another thread waits, so every release has a waiter to wake. */
 static void hold_until_awaited(void *argument, unsigned index)
 {
     guarded *g = argument;
@@ -162,7 +162,7 @@ static void requirement_2_no_wake_is_lost(void **state)
 }
 
 /*
- * Sharers that need each other inside. In every round thread 0 holds the lock exclusively while 1 and 2 come for it
+ * Sharers that need each other inside. In every round thread 0 holds the lock exclusively while 1 and 2 acquire it
  * shared, at any moment of its release.
  */
 typedef struct meeting {
@@ -244,7 +244,8 @@ static void requirement_3_shared_stays_shared(void **state)
     }
 }
 
-/* The same while a wake is in progress: an exclusive waiter is on its way, sharers come, and must meet behind it. */
+/* The same while a wake is in progress: an exclusive waiter has been woken, sharers arrive, and must be admitted
+   together behind it. */
 static void requirement_3_shared_stays_shared_while_a_waiter_is_on_its_way(void **state)
 {
     (void)state;
@@ -255,7 +256,7 @@ static void requirement_3_shared_stays_shared_while_a_waiter_is_on_its_way(void 
     end_play();
 }
 
-/* The holder that becomes a sharer is joined by those who wait, whoever has the Waking bit at the moment. */
+/* Waiting sharers join a holder that converts to shared, whichever thread has the Waking bit at the moment. */
 static void barge_and_convert(meeting *m, unsigned long round)
 {
     BOOLEAN barged = FALSE;
@@ -304,7 +305,7 @@ static void requirement_3_shared_stays_shared_after_a_conversion(void **state)
     assert_int_equal(m.lock, 0);
 }
 
-/* A waiter that finds the lock taken again each time it is woken is handed it in the end, past everybody. */
+/* A waiter that finds the lock taken each time it is woken is finally handed it. */
 static void requirement_4_overtaking_is_bounded(void **state)
 {
     (void)state;
@@ -331,7 +332,7 @@ static void requirement_4_alone_in_the_queue_too(void **state)
     end_play();
 }
 
-/* A thread that takes the lock past a waiter whose wake never comes, as often as it may: then it waits behind it. */
+/* A thread that overtakes a waiter whose wake never arrives, until its turn is over: then it waits behind it. */
 static void pass_waiters(void *argument)
 {
     volatile ULONG_PTR *lock = argument;
@@ -350,14 +351,14 @@ static void requirement_4_a_turn_ends(void **state)
     play("0X 1X! 2X! < 0x");
     run_on(&stage.player[3].actor, pass_waiters, (void *)&stage.lock);
     assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
-    play("3T+ 3x 3X!"); /* a try may always, an acquire not any more */
+    play("3T+ 3x 3X!"); /* a try always may, an acquire no longer */
     assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
     assert_int_equal(blocks_in(stage_word()), 2);
     play("> 1. 1x 2. 2x 3.");
     end_play();
 }
 
-/* With nobody left to wait behind, it takes the lock. */
+/* Without waiters ahead of it, it takes the lock. */
 static void requirement_4_a_turn_ends_for_others_only(void **state)
 {
     (void)state;
@@ -367,7 +368,7 @@ static void requirement_4_a_turn_ends_for_others_only(void **state)
     end_play();
 }
 
-/* On its way there it has given its processor away, to whoever was woken and has none: after the release. */
+/* Meanwhile it has yielded its processor, after the release, for a woken waiter. */
 static ULONG yields;
 static BOOLEAN yielded_as_holder;
 
@@ -398,7 +399,7 @@ static void requirement_4_a_turn_gives_the_processor_away(void **state)
     end_play();
 }
 
-/* With threads that never let go for long: the queued one gets in. */
+/* With threads that release only briefly: the queued one gets the lock. */
 typedef struct rush {
     EX_PUSH_LOCK lock;
     BOOLEAN over;
@@ -451,7 +452,7 @@ static void requirement_5_sharers_wait_behind_a_queued_owner(void **state)
     end_play();
 }
 
-/* Not behind sharers only: those are let in together, and so is who comes then. */
+/* Not if only sharers wait: those are admitted together with later sharers. */
 static void requirement_5_but_not_behind_other_sharers(void **state)
 {
     (void)state;
@@ -583,7 +584,7 @@ static void requirement_8_nothing_is_allocated(void **state)
     end_actor(&s.actor);
 }
 
-/* The last one out frees the lock while the others' releases may still be under way. */
+/* The last thread to leave frees the lock while the others' releases may still be in progress. */
 typedef struct mortal {
     EX_PUSH_LOCK lock;
     unsigned users;
@@ -598,7 +599,7 @@ typedef struct funeral {
     mortal *mortal;
 } funeral;
 
-/* The last to arrive brings the lock. */
+/* The last thread to arrive provides the lock. */
 static mortal *lock_of_round(funeral *f, unsigned long round)
 {
     if (__atomic_add_fetch(&f->arrived, 1, __ATOMIC_ACQ_REL) == (round + 1) * MORTAL_USERS) {

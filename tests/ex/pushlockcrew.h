@@ -1,4 +1,4 @@
-/* pushlockcrew.h: threads in critical regions, and the processors that they believe to run on. */
+/* pushlockcrew.h: threads in critical regions, and the processors that they appear to run on. */
 #ifndef INTERLOCK_TESTS_PUSHLOCKCREW_H
 #define INTERLOCK_TESTS_PUSHLOCKCREW_H
 
@@ -21,7 +21,7 @@ static inline int fake_processors(void **state)
     return 0;
 }
 
-/* The verifier wants pushlocks to be used with APCs disabled. */
+/* The verifier requires APCs to be disabled for pushlocks. */
 typedef struct crew {
     test_thread_function *function;
     void *argument;
@@ -35,7 +35,7 @@ static inline void run_in_region(void *argument, unsigned index)
     KeLeaveCriticalRegion();
 }
 
-/* Not inside a watched test: this has a watch of its own. */
+/* Not inside a watched test: this has its own watchdog. */
 static inline void run_crew(unsigned count, test_thread_function *function, void *argument)
 {
     crew c = {function, argument};

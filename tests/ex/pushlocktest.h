@@ -1,7 +1,7 @@
 /*
- * pushlocktest.h: a pushlock that is used by scripts (lockscript.h), with wakes that can be held back. More steps:
+ * pushlocktest.h: a pushlock that is used by scripts (lockscript.h), with wakes that can be delayed. Further steps:
  *     r      release, however it is held
- * Two belong to nobody: < holds back the wakes from here on, > delivers them.
+ * Two belong to no thread: < delays the wakes from here on, > delivers them.
  */
 #ifndef INTERLOCK_TESTS_PUSHLOCKTEST_H
 #define INTERLOCK_TESTS_PUSHLOCKTEST_H
@@ -18,7 +18,7 @@
 
 static __thread player *self;
 
-/* The methods: sleep on a semaphore; a wake that is held back is noted. */
+/* The methods: sleep on a semaphore; a delayed wake is recorded. */
 
 static inline player **player_in(PEXP_WAIT_BLOCK block)
 {

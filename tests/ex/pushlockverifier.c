@@ -1,4 +1,4 @@
-/* What the verifier says about calls of pushlocks. The program is built with DBG, so it sees each of them. */
+/* The verifier's checks of pushlocks. The program is built with DBG, so it sees each of them. */
 #define DBG 1
 
 #include "ex/pushlock.h"
@@ -49,7 +49,7 @@ static void acquire_auto_expand_shared(ULONG flags)
     ExAcquireAutoExpandPushLockShared(auto_expand, flags);
 }
 
-/* Releases come first to the verifier, so it does not matter that nothing is held. */
+/* The verifier sees releases first, so it does not matter that nothing is held. */
 static void release_exclusive(ULONG flags)
 {
     ExReleasePushLockExclusiveEx(&lock, flags);

@@ -7,7 +7,7 @@ static const row rows[] = {
     {"0S 1S 2X! 3S! 0r", L | W | M, 1, 2},
     {"0X 1S! 2S! 3X! 4S! 5X! 0r 1. 2.", L | W | M, 2, 3},
 
-    /* a waiter is on its way */
+    /* a waiter has been woken */
     {"0X 1X! 2X! < 0x", W | K, 0, 1},
     {"0X 1X! 2X! < 0x 3S!", W | K, 0, 2},
     {"0X 1X! 2X! < 0x 3T+", L | W | K, 0, 1},
@@ -34,7 +34,7 @@ static void the_word_goes_through_its_states(void **state)
     play_rows(rows, RTL_NUMBER_OF(rows));
 }
 
-/* The newest block is in the word; each knows the one before, and after a pass of the optimisation the one behind. */
+/* The newest block is in the word; each knows the previous one, and after an optimization pass the next one. */
 static void the_chain_is_optimised_by_who_passes_the_lock_on(void **state)
 {
     (void)state;

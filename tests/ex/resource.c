@@ -92,7 +92,7 @@ static void conversion_6(void **state)
     RUN(&executive, scripts);
 }
 
-/* 7: in every state of the resource, who gets it without waiting. */
+/* 7: in every state of the resource, which acquires succeed without waiting. */
 static void tries_7(void **state)
 {
     static const struct {
@@ -179,7 +179,7 @@ static void owner_pointers_8(void **state)
     (void)state;
     initialize(&resource);
 
-    /* Exclusively, twice; the thread may go and somebody else releases. */
+    /* Exclusively, twice; the thread may end and another one releases. */
     run_on(&one->actor, acquire_exclusive, &resource);
     run_on(&one->actor, acquire_exclusive, &resource);
     run_on(&one->actor, set_owner, &b);
@@ -192,7 +192,7 @@ static void owner_pointers_8(void **state)
     run_on(&three->actor, release_for_heir, &b);
     expect_state(&resource, "=0/0/0", "exclusive bequest");
 
-    /* Shared: the heir of two threads takes over both counts, wherever they are noted. */
+    /* Shared: the new owner takes over the counts of two threads, wherever they are recorded. */
     initialize(&other);
     run_script(&executive, &other, "1S+ 2S+");
     run_on(&one->actor, acquire_shared, &resource);
@@ -417,9 +417,9 @@ static void no_records_10(void **state)
     ULONG all = take_all_records(&taken);
     assert_in_range(all, 100000, 200000);
 
-    /* Whoever needs no record is not concerned. */
+    /* Acquires that need no record are not affected. */
     run_script(&executive, &resource, "1X+ 1S+ 1R 1R 1S+ 1S+ 2x- 2X! 1R 1R 2. 2R 1S+ =1/0/0");
-    /* Who does fails without waiting, and gets on when there are some again. */
+    /* Others fail without waiting, and succeed when records are free again. */
     run_script(&executive, &resource, "2s- 2S! =1/0/0");
     give_back_records(&taken, 2); /* the first one stays with this thread, as a spare */
     run_script(&executive, &resource, "2. =2/0/0 3S! 2R =1/0/0");
@@ -432,7 +432,7 @@ static void no_records_10(void **state)
     give_back_records(&taken, again);
 }
 
-/* 11: memory that goes as soon as the last release allows it. */
+/* 11: memory that is freed as soon as the last release allows it. */
 
 typedef struct leaver {
     PERESOURCE resource;
@@ -487,7 +487,7 @@ static void boost_12(void **state)
         const char *before, *after;
         BOOLEAN disable;
         KPRIORITY waiter;
-        KPRIORITY owner; /* what becomes of it */
+        KPRIORITY owner; /* the result */
     } rows[] = {
         {"1X+ 3X!", "1R 3. 3R", FALSE, HIGH, BOOSTED},
         {"1S+ 2S+ 3X!", "1R 2R 3. 3R", FALSE, HIGH, BOOSTED},
@@ -737,7 +737,7 @@ static void misuse_13(void **state)
     remove_resource(&victim);
 }
 
-/* A thread gives its processor away before it waits; what was released meanwhile it gets without having waited. */
+/* A thread yields before it waits; if the resource was released meanwhile, it gets it without waiting. */
 static struct {
     ERESOURCE resource;
     VOID (*yield)(VOID);
@@ -789,7 +789,7 @@ static void yield_before_wait_9(void **state)
     remove_resource(&looker.resource);
 }
 
-/* Whose doing it was that a record names a thread: both counts together are right, whoever links and unlinks it. */
+/* Which thread linked a record: both counts together are right, whichever thread links and unlinks it. */
 static void counts_of_owners_10(void **state)
 {
     ERESOURCE resource;
@@ -815,8 +815,8 @@ static void counts_of_owners_10(void **state)
 }
 
 /*
- * Somebody has the resource locked for long. Whoever comes, and whoever releases, gives its processor away meanwhile;
- * only to come and find it locked counts as finding it held, in the thread's turn.
+ * Another thread keeps the resource locked for long. Acquiring and releasing threads yield meanwhile; only an acquire
+ * that finds it locked counts toward the thread's turn.
  */
 static struct {
     ERESOURCE resource;

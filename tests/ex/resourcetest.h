@@ -7,9 +7,9 @@
  *     x s v w   the same without waiting
  *     R C       release, convert to shared
  *     F         release for the thread whose digit follows
- * After an acquire comes what is expected: + it succeeds, - it fails, ! it waits. A digit with a dot: what the thread
- * was waiting for it has got by now. =A/S/E says what the resource looks like: A owners (with an x: exclusively), S
- * shared and E exclusive waiters.
+ * After an acquire comes the expectation: + it succeeds, - it fails, ! it waits. A digit with a dot: the thread's wait
+ * has succeeded by now. =A/S/E is the expected state: A owners (with an x: exclusively), S shared and E exclusive
+ * waiters.
  */
 #ifndef INTERLOCK_TESTS_RESOURCETEST_H
 #define INTERLOCK_TESTS_RESOURCETEST_H
@@ -187,7 +187,7 @@ static inline void run_scripts(const lock_kind *kind, const char *const *scripts
 
 #define RUN(kind, scripts) run_scripts(kind, scripts, RTL_NUMBER_OF(scripts))
 
-/* What holds for every kind of resource. */
+/* Tests for every kind of resource. */
 
 static const char *const exclusion_scripts[] = {
     "1X+ =1x/0/0 2x- 2s- 2v- 1R 2x+ 2R",

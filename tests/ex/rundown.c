@@ -6,7 +6,7 @@
 #define TAG 0x6e755274u
 #define HOLDERS 3
 
-/* The two kinds behind one face. */
+/* The two kinds behind one interface. */
 
 typedef struct protection {
     EX_RUNDOWN_REF plain;
@@ -89,7 +89,7 @@ static void complete(protection *p)
     }
 }
 
-/* The processor that acquires and releases believe to run on. */
+/* The processor that acquires and releases appear to run on. */
 
 static ULONG pretended_processor;
 static ULONG (*real_processor)(VOID);
@@ -142,7 +142,7 @@ static void test_wait_lasts_until_last_holder(void **state)
     end_actor(&single);
 }
 
-/* 1: no holders, no wait; run down, no wait either; and again after it was put to use once more. */
+/* 1: no holders, no wait; run down, no wait either; and again after it was reinitialized. */
 static void test_wait_without_holders(void **state)
 {
     protection p;
@@ -185,7 +185,7 @@ static void test_counts(void **state)
     end_actor(&single);
 }
 
-/* 4: all of several waiters return when the last holder is out. */
+/* 4: all waiters return when the last holder has released. */
 static void test_several_waiters(void **state)
 {
     protection p;
@@ -215,7 +215,7 @@ static void test_several_waiters(void **state)
     }
 }
 
-/* 3: the last holder is kept in the middle of waking the waiter until that has returned and used the memory anew. */
+/* 3: the last holder is delayed while it wakes the waiter, until the waiter has returned and reused the memory. */
 
 static void (*real_wake)(volatile ULONG *address, ULONG count);
 static actor *awaited_actor;
@@ -379,7 +379,7 @@ static LONG_PTR holders_of(PEX_RUNDOWN_REF first)
     return all;
 }
 
-/* 11 and 12: holders that came in by a section leave by one or without, and a wait waits for them. */
+/* 11 and 12: holders that acquired by a section release by one or without, and a wait waits for them. */
 static void test_sections(void **state)
 {
     PEX_RUNDOWN_REF_CACHE_AWARE aware;
@@ -411,7 +411,7 @@ static void test_sections(void **state)
     end_actor(&single);
 }
 
-/* 11: a thread on a processor that has no slot closes the sections and gets in. */
+/* 11: a thread on a processor that has no slot closes the sections and acquires. */
 static void test_processor_without_slot(void **state)
 {
     UCHAR memory[3 * 64] = {0};
@@ -476,7 +476,7 @@ static void test_too_small(void **state)
     assert_int_equal(raised_by(initialize_without_room, memory), STATUS_INVALID_PARAMETER_2);
 }
 
-/* Cache-aware 2: in by one processor, out by another, before and after the wait begins. */
+/* Cache-aware 2: acquired on one processor, released on another, before and after the wait begins. */
 static void test_leave_elsewhere(void **state)
 {
     protection p;

@@ -89,7 +89,7 @@ static void test_complete(void **state)
     }
 }
 
-/* What a callback is to do. */
+/* What a callback does. */
 typedef struct script {
     ULONG runs;
     ULONG failures; /* so many times first */
@@ -168,7 +168,7 @@ static void test_execute_with_bad_context(void **state)
     assert_null(once.Ptr);
 }
 
-/* 1, 5: waiters sleep until the end; after a failure one of them runs it and the others sleep on. */
+/* 1, 5: waiters sleep until the end; after a failure one of them runs it and the others keep sleeping. */
 
 typedef struct beginner {
     actor actor;
@@ -225,7 +225,7 @@ static void test_waiters(void **state)
     assert_int_equal(allocations_refused, 0); /* 6 */
 }
 
-/* 1, 3, with real contention: the routine runs once, and everybody sees what it did. */
+/* 1, 3, with real contention: the routine runs once, and all threads see what it did. */
 
 #define RACERS 4
 
@@ -233,7 +233,7 @@ typedef struct race {
     unsigned long rounds;
     RTL_RUN_ONCE *once;
     ULONG *failures;
-    ULONG *made;       /* plain memory: a thread that is not synchronised with its maker is caught */
+    ULONG *made;       /* plain memory: TSan detects a thread that is not synchronized with its writer */
     ULONG *runs;
 } race;
 

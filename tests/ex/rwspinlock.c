@@ -100,7 +100,7 @@ static void tries(void **state)
     KIRQL old = KeRaiseIrqlToDpcLevel();
 
     (void)state;
-    KiVerifierEnabled = FALSE; /* these words come from nowhere */
+    KiVerifierEnabled = FALSE; /* these words were not produced by acquires */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         EX_SPIN_LOCK lock = rows[i].word;
 
@@ -117,7 +117,7 @@ static void tries(void **state)
     KeLowerIrql(old);
 }
 
-/* 4: a release takes away what it is meant to and leaves W. */
+/* 4: a release removes its own part and leaves W. */
 static void releases(void **state)
 {
     BOOLEAN verifier = KiVerifierEnabled;
@@ -138,7 +138,7 @@ static void releases(void **state)
     KeLowerIrql(old);
 }
 
-/* Threads that wait for the lock, take it, say so, and give it back when told. */
+/* Threads that wait for the lock, acquire it, report that, and release it on request. */
 typedef struct actor {
     EX_SPIN_LOCK *lock;
     int exclusive;
@@ -182,7 +182,7 @@ static void end_actor(actor *self)
     join_threads(self->thread, SECONDS);
 }
 
-/* 1: readers share; a writer shares with nobody. */
+/* 1: readers share; a writer is alone. */
 static void readers_share(void **state)
 {
     EX_SPIN_LOCK lock = 0;
@@ -202,7 +202,8 @@ static void readers_share(void **state)
     assert_int_equal(read_word(&lock), 0);
 }
 
-/* 2, 3: a waiting writer keeps new readers out, gets in when the old ones are gone, and takes its mark away. */
+/* 2, 3: a waiting writer excludes new readers, acquires the lock when the old ones have released, and clears its
+   mark. */
 static void a_waiting_writer_stops_readers(void **state)
 {
     EX_SPIN_LOCK lock = 0;
@@ -234,7 +235,7 @@ static void a_waiting_writer_stops_readers(void **state)
     assert_int_equal(read_word(&lock), 0);
 }
 
-/* 3: with several writers waiting the mark comes back, and is gone with the last of them. */
+/* 3: with several waiting writers the mark is set again, and disappears with the last of them. */
 static void several_writers_wait(void **state)
 {
     EX_SPIN_LOCK lock = 0;
@@ -263,7 +264,7 @@ static void several_writers_wait(void **state)
     assert_int_equal(read_word(&lock), 0);
 }
 
-/* 6: the only reader converts ahead of a waiting writer, who then waits for the converted lock. */
+/* 6: the only reader converts ahead of a waiting writer, which then waits for the converted lock. */
 static void conversion_beside_a_waiting_writer(void **state)
 {
     EX_SPIN_LOCK lock = 0;
@@ -394,7 +395,7 @@ static void misuse(void **state)
         expect_bugcheck(cases[i].code, verified, (void *)&cases[i].function);
 }
 
-/* With the verifier on, shared twice by one processor is noted twice. */
+/* With the verifier on, two shared acquires by one processor are recorded twice. */
 static void shared_by_one_twice(void)
 {
     KIRQL old = ExAcquireSpinLockShared(&misused);

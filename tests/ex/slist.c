@@ -112,7 +112,7 @@ static void header_bits(void **state)
     assert_int_equal(sequence_of(&list), 3);
 }
 
-/* 1: whatever happened in between, a header that has seen a push is another one, though it looks the same. */
+/* 1: a header that has seen a push differs, even if its contents look the same. */
 static void a_push_changes_the_header_for_good(void **state)
 {
     SLIST_HEADER list, before;
@@ -128,14 +128,14 @@ static void a_push_changes_the_header_for_good(void **state)
     InterlockedPushEntrySList(&list, &a);
     assert_ptr_equal(first_of(&list), first_of(&before));
     assert_true(sequence_of(&list) != sequence_of(&before));
-    /* What a pop that was held up since then would do now: b is not in the list any more. */
+    /* What a pop that was delayed since then would do now: b is no longer in the list. */
     assert_false(InterlockedCompareExchange128((LONG64 *)&list, (LONG64)(ULONG_PTR)&b,
                                                (LONG64)(before.Alignment - 1), (LONG64 *)&before));
     assert_ptr_equal(InterlockedPopEntrySList(&list), &a);
     assert_null(InterlockedPopEntrySList(&list));
 }
 
-/* 5: the depth is modulo 65536, and what runs over does not reach the sequence. */
+/* 5: the depth is modulo 65536, and its overflow does not reach the sequence. */
 static void depth_wraps(void **state)
 {
     SLIST_HEADER list;
@@ -233,8 +233,8 @@ static void misalignment(void **state)
         }
 }
 
-/* 4: an entry that the program unmapped while it was in the list is the program's fault, before and after a look at the
- * handlers. Here the program repairs it. */
+/* 4: an entry that the program unmapped while it was in the list is the program's fault, before and after a check of
+ * the handlers. Here the program repairs it. */
 
 static SLIST_HEADER faulting;
 static SLIST_ENTRY *broken;
@@ -283,7 +283,7 @@ static void pop_in_child(int late)
         InterlockedPushEntrySList(&faulting, &other);
         InterlockedPopEntrySList(&faulting);
     }
-    /* The first time the entry is mapped again and popped, the second time taken out by the handler. */
+    /* The first time the entry is mapped again and popped, the second time removed by the handler. */
     if (pop_broken() != 1 || faults != 1)
         _exit(6);
     if (pop_broken() != 0 || faults != 2)

@@ -1,6 +1,6 @@
 /*
- * Table 8-26, row by row: which kernel APCs each mechanism holds back, whether a thread may acquire it again, and
- * whether it can be shared.
+ * Table 8-26, row by row: which kernel APCs each mechanism disables, whether a thread may acquire it again, and whether
+ * it can be shared.
  */
 #include <interlock/ex.h>
 
@@ -257,7 +257,7 @@ static const mechanism mechanisms[] = {
      FALSE, FALSE, FALSE, TRUE, FALSE},
 };
 
-/* APCs to the thread itself, which run at once unless something holds them back. */
+/* APCs to the thread itself, which run at once unless they are disabled. */
 
 static volatile ULONG special_runs, normal_runs;
 
@@ -299,7 +299,7 @@ static void queue_both(PKAPC special, PKAPC normal)
     check(KeInsertQueueApc(normal, NULL, NULL, 0));
 }
 
-/* The verifier would rather not have it so; the table is about what the mechanism itself does. */
+/* The verifier forbids this; the table describes the mechanism itself. */
 static void check_apcs(const mechanism *m)
 {
     BOOLEAN verifier = KiVerifierEnabled;
@@ -358,7 +358,7 @@ static void expect_visit(visitor *v, BOOLEAN exclusively, BOOLEAN shared)
     assert_int_equal(v->shared, shared);
 }
 
-/* Holders of a rundown protection keep an object, not each other out. */
+/* Holders of a rundown protection keep an object alive; they do not exclude each other. */
 static BOOLEAN keeps_others_out(const mechanism *m)
 {
     return m->acquire != acquire_rundown;

@@ -1,6 +1,6 @@
 /*
- * The waiter hash, by the numbers in src/ex/waiterhash.h: waiters of a key are neighbours, and those of other keys in the
- * bucket are stepped over, not looked at: they are on pages that a look would fault on.
+ * The waiter hash, by the numbers in src/ex/waiterhash.h: waiters of a key are neighbours, and those of other keys in
+ * the bucket are skipped without an access: they are on pages where an access would fault.
  */
 #include "ex/waiterhash.h"
 
@@ -49,7 +49,7 @@ static void take_out(PEXP_WAITER waiter)
     assert_true(ExpTakeWaiter(waiter, KeGetCurrentThread()));
 }
 
-/* 2: keys with another sign are told apart by the bucket alone. */
+/* 2: the bucket alone distinguishes keys with another sign. */
 static void test_signs(void **state)
 {
     ULONG_PTR number = 1;
@@ -101,7 +101,7 @@ static void test_other_waiters_are_left_alone(void **state)
         assert_ptr_equal(take_first(quiet), &waiter[1]);
         assert_null(take_first(quiet));
     }
-    /* Its own key: the oldest leaves, the youngest comes and goes. */
+    /* Its own key: the oldest leaves, the youngest enters and leaves. */
     insert(&late, crowded);
     take_out(&late);
     assert_ptr_equal(take_first(crowded), guarded_item(&crowd, 0));
@@ -114,7 +114,8 @@ static void test_other_waiters_are_left_alone(void **state)
     free_guarded(&crowd);
 }
 
-/* Against lists of numbers: three keys of one bucket, waiters that come, are taken, and leave from anywhere. */
+/* Compared with lists of numbers: three keys of one bucket, waiters that enter, are removed, and leave from any
+   position. */
 static void test_random_order(void **state)
 {
     enum { KEYS = 3, WAITERS = 24 };

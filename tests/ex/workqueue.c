@@ -107,7 +107,7 @@ static void test_item_waits_for_later_item(void **state)
     assert_int_equal(wait_for(&jobs[0].done, NULL), STATUS_SUCCESS);
 }
 
-/* 4: workers that were needed for a while go, all but one. */
+/* 4: workers that were needed temporarily exit, all but one. */
 static void test_workers_leave(void **state)
 {
     enum { PRIORITY = 3 };
@@ -134,7 +134,7 @@ static void test_workers_leave(void **state)
     __atomic_store_n(&ExpWorkerPatience, patience, __ATOMIC_RELAXED);
 }
 
-/* From where items usually come. */
+/* Queued from DISPATCH_LEVEL, as usual. */
 static VOID queue_from_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {
     job *j = context;
@@ -155,7 +155,7 @@ static void test_from_dpc(void **state)
     assert_int_equal(wait_for(&j.done, NULL), STATUS_SUCCESS);
 }
 
-/* 3: where no thread can be made the item still runs, once one can. */
+/* 3: if no thread can be created, the item runs once one can. */
 static void test_no_thread_now(void **state)
 {
     PKTHREAD thread = KeGetCurrentThread();

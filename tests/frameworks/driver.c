@@ -1,7 +1,6 @@
 /*
- * A test of a driver's routine, for `interlock faults`. Its argument says what is wrong with the routine:
- * none, leak (of the first block if the second one fails), crash (a pointer that was not checked), hang, failing (also
- * without a fault).
+ * A test of a driver's routine, for `interlock faults`. Its argument selects the bug in the routine: none, leak (of the
+ * first block if the second one fails), crash (a pointer that was not checked), hang, failing (also without a fault).
  */
 #include <ntddk.h>
 

@@ -23,7 +23,7 @@ def faults(folder, *arguments):
 
 
 def summary(result):
-    found = re.search(r"^(\d+) stacks have failed(, all that there are)?: (\d+) made the test crash, (\d+) hang, (\d+) leak$",
+    found = re.search(r"^(\d+) stacks have failed(, which is all of them)?: (\d+) made the test crash, (\d+) hang, (\d+) leak$",
                       result.stdout, re.M)
     return (int(found[1]), bool(found[2]), int(found[3]), int(found[4]), int(found[5])) if found else None
 
@@ -43,7 +43,7 @@ def findings(tap, kind, program):
         tap.case(f"{kind}: the state is left", [] if left == ["interlock-faults.txt"] else left)
         result = faults(folder, program, "leak")
         tap.case(f"{kind}: another command is refused",
-                 [] if result.returncode == 1 and "is of another command" in result.stderr else [result])
+                 [] if result.returncode == 1 and "belongs to another command" in result.stderr else [result])
         check(tap, f"{kind}: a leak", faults(folder, "--fresh", program, "leak"), 1, (STACKS, True, 0, 0, 1),
               ("leaked 1 block of pool memory", "!add_device+0x", "100 bytes, tag 'Driv'"))
         check(tap, f"{kind}: a crash", faults(folder, "--fresh", "--", program, "crash"), 1, (STACKS, True, 1, 0, 0),

@@ -1,7 +1,7 @@
 /*
  * Bugchecks that are expected by a test whose framework leaves a failed test by longjmp, as Unity does: TEST_PROTECT is
- * a setjmp around each test, a failed assertion a longjmp to it. Unity is no package of Debian, so this program has the
- * mechanism itself. With an argument, the number of the test that is to fail by itself.
+ * a setjmp around each test, a failed assertion a longjmp to it. Debian has no package of Unity, so this program
+ * implements the mechanism itself. The optional argument is the number of a test that fails by itself.
  */
 #include <ntddk.h>
 #include <interlock/verifier.h>
@@ -51,7 +51,7 @@ static void as_a_statement(int number)
     VF_BUGCHECK stop;
 
     VF_EXPECT_BUGCHECK(&stop) {
-        TEST_ASSERT(number != wanted_failure); /* leaves the statement without a word */
+        TEST_ASSERT(number != wanted_failure); /* leaves the statement silently */
         wait_at_dispatch_level(NULL);
     }
     TEST_ASSERT(stop.Code == IRQL_NOT_LESS_OR_EQUAL);

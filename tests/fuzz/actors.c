@@ -16,7 +16,7 @@ typedef struct actor {
     sem_t started, go;
     call made;
     bool ended;
-    bool outstanding; /* a call was given to it and has not been seen to return */
+    bool outstanding; /* a call was given to it and has not returned yet */
     int done;
     uint64_t apcs_run;
 } actor;
@@ -24,7 +24,7 @@ typedef struct actor {
 static actor actors[CALLERS];
 static sem_t moved;
 static unsigned moves;
-static bool somebody_ends; /* in this step: what its end sets off goes on after its thread is signaled */
+static bool somebody_ends; /* in this step: the effects of its end continue after its thread is signaled */
 
 PKTHREAD thread_of(unsigned number)
 {
@@ -77,7 +77,7 @@ void start_actor(unsigned number)
     self->id = information.ClientId.UniqueThread;
     things.handles[A0 + number] = self->handle;
     things.bodies[A0 + number] = body;
-    while (sem_wait(&self->started) != 0) { /* an APC that comes before would run at once */
+    while (sem_wait(&self->started) != 0) { /* an earlier APC would run at once */
     }
 }
 
@@ -109,8 +109,8 @@ void queue_apc(unsigned number, unsigned apc, NTSTATUS *status)
 }
 
 /*
- * Waiting until things are as they must be. Whoever returns from a call, or is about to sleep on the host, says so;
- * then the driver looks again.
+ * Waiting for the predicted state. A thread that returns from a call, or is about to sleep in the host, reports that;
+ * then the driver checks again.
  */
 
 static BOOLEAN (*host_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
@@ -143,7 +143,7 @@ static bool is_in_wait(PKTHREAD thread, KWAIT_STATE state)
     return (found & KI_WAIT_ACTIVE) && (found & KI_WAIT_STATE_MASK) == (ULONG)state;
 }
 
-/* Nobody but the thread itself waits for its SuspendEvent. */
+/* Only the thread itself waits for its SuspendEvent. */
 static bool is_suspended(PKTHREAD thread)
 {
     UCHAR type = __atomic_load_n(&thread->SuspendEvent.Header.Type, __ATOMIC_ACQUIRE);
@@ -156,7 +156,7 @@ static bool is_done(unsigned number)
     return __atomic_load_n(&actors[number].done, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Back, or without a call, or asleep. A suspension or an end that is on its way comes from outside. */
+/* Returned, without a call, or asleep. A pending suspension or termination comes from outside. */
 static bool is_at_rest(unsigned number)
 {
     const actor *self = &actors[number];
@@ -171,8 +171,9 @@ static bool is_at_rest(unsigned number)
 }
 
 /*
- * Then nobody can wake anybody: every wake is over when the call that makes it is, in the register of whom it wakes.
- * Two looks with no move in between are one look: who wakes up and sleeps again moves.
+ * Then no thread can wake another: a wake takes effect in the register of the woken thread before the waking call
+ * returns. Two checks without a move in between are equivalent to one: a thread that wakes up and sleeps again has
+ * moved.
  */
 static bool is_everybody_at_rest(void)
 {
@@ -182,7 +183,7 @@ static bool is_everybody_at_rest(void)
     return true;
 }
 
-/* FALSE: nobody will move any more, or it has taken too long. What has not come about by then never will: look once
+/* FALSE: no thread will move any more, or it has taken too long. What has not happened by then never will: check once
  * more. */
 static bool await_move(unsigned *seconds)
 {
@@ -210,9 +211,8 @@ static bool is_one_waited_for(const model_actor *self, PVOID object)
 }
 
 /*
- * The wait that it is asleep in is the one that the model says. The wait block may be read: who is asleep as modeled
- * stays so, and who is not does not begin another wait. (But the waiter for a resource, which looks again now and
- * then.)
+ * It sleeps in the wait that the model predicts. The wait block may be read: a thread that sleeps as modeled stays
+ * asleep, and one that does not begins no other wait. (Except the waiter for a resource, which polls.)
  */
 static bool is_asleep_as_modeled(unsigned number)
 {
@@ -267,7 +267,7 @@ static void await_return(unsigned number)
     compare_result(number, &self->made, self->apcs_run);
 }
 
-/* First: who is back is not asleep any more. */
+/* First: a thread that has returned is no longer asleep. */
 static void expect_no_return(unsigned number)
 {
     const call *made = &actors[number].made;
@@ -301,7 +301,7 @@ static void await_end(unsigned number)
     actors[number].outstanding = false;
 }
 
-/* First whatever must happen, which may still go on; then that nothing else has. */
+/* First everything that must happen, which may take time; then that nothing else has happened. */
 static void settle(void)
 {
     somebody_ends = false;

@@ -1,7 +1,7 @@
 /*
- * clock.c: hours that pass when the input says so. The interrupt time of the library is that of the host and the hours
- * that have passed. Everything is set for full hours, and time goes from half past one to half past another, so that
- * the real time that an input takes changes nothing.
+ * clock.c: hours that pass when the input says so. The interrupt time of the library is the host's plus the elapsed
+ * hours. Everything is due on the hour, and time advances from one half hour to another, so that the real time that an
+ * input takes changes nothing.
  */
 #include "fuzz.h"
 
@@ -11,7 +11,7 @@
 #include "ke/timer.h"
 
 #define HOUR (10000000ULL * 3600)
-#define LOOK 5000 /* how often a sleeper looks whether hours have passed: 0.5 ms */
+#define LOOK 5000 /* how often a sleeper checks whether hours have passed: 0.5 ms */
 
 static ULONGLONG (*host_time)(VOID);
 static ULONGLONG (*host_tick)(VOID);
@@ -50,7 +50,7 @@ static BOOLEAN wait_until(volatile ULONG *address, ULONG expected, ULONGLONG dea
     }
 }
 
-/* Of the threads of the library's own only the clock has deadlines. */
+/* Of the library's own threads only the clock has deadlines. */
 static BOOLEAN wait_in_time(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline)
 {
     PKTHREAD self = KiCurrentThread();
@@ -68,7 +68,7 @@ static void pause_shortly(void)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* The clock's thread is made by the first timer, and known by its first sleep. */
+/* The first timer creates the clock thread, which is identified by its first sleep. */
 void start_clock(void)
 {
     LARGE_INTEGER far = {.QuadPart = -(LONGLONG)(100 * HOUR)};
@@ -109,7 +109,7 @@ static bool predict_pass(call *made)
     return true;
 }
 
-/* The second look from now on has begun after now: when it is over what is due has expired, to the last packet. */
+/* The second pass from now on begins after now: when it has ended, everything due has expired, to the last packet. */
 static void let_clock_look(void)
 {
     time_t begin = time(NULL);

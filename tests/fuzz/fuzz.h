@@ -1,11 +1,11 @@
 /*
  * fuzz.h: random sequences of calls by a few threads, compared with the model call by call.
  *
- * The actors are real threads that move in lock-step. A step is one call by one of them: the model says whether it
- * returns, with what, or waits; and whose waits it ends. Then the call is made, and the step is over when every actor
- * is where the model has it: back with that result, or asleep in that wait. An actor that the model lets wait and that
- * comes back is a mismatch whenever it is seen; one that does not come back is one as soon as everybody is at rest, or,
- * if it runs for ever, after PATIENCE_SECONDS. So no verdict depends on the scheduler.
+ * The actors are real threads that move in lock-step. A step is one call by one of them: the model predicts whether it
+ * returns, with what, or waits; and which waits it ends. Then the call is made, and the step ends when every actor is
+ * where the model predicts: returned with that result, or asleep in that wait. An actor that returns although the model
+ * predicts a wait is a mismatch; one that does not return is a mismatch as soon as all threads are at rest, or, if it
+ * runs forever, after PATIENCE_SECONDS. So no verdict depends on the scheduler.
  */
 #ifndef INTERLOCK_TESTS_FUZZ_H
 #define INTERLOCK_TESTS_FUZZ_H
@@ -46,7 +46,7 @@ typedef struct call {
 struct operation {
     const char *name;
     enum { ANYBODY, ACTORS_ONLY, MAIN_ONLY } who;                /* may make it */
-    bool (*predict)(call *made);                                 /* FALSE: makes no sense now; nothing has changed */
+    bool (*predict)(call *made);                                 /* FALSE: not applicable now; nothing has changed */
     void (*perform)(call *made);                                 /* by the caller's thread */
     void (*describe)(const call *made, char *text, size_t size); /* its arguments */
 };
@@ -56,7 +56,7 @@ extern const operation object_operations[], thread_operations[], queue_operation
 extern const size_t object_operation_count, thread_operation_count, queue_operation_count, user_operation_count,
     lock_operation_count, handle_operation_count, clock_operation_count, pair_operation_count;
 
-/* The real things. */
+/* The real objects. */
 typedef struct fuzz_things {
     HANDLE handles[OBJECTS]; /* those of threads too */
     PVOID bodies[ALL_OBJECTS];
@@ -102,8 +102,9 @@ HANDLE id_of(unsigned actor);
 void start_actor(unsigned actor);
 void refresh_actor(unsigned actor); /* for the next input */
 void forget_actor(unsigned actor);  /* after it has ended */
-void dispatch(call *made);          /* lets the caller make it, and waits until everybody is where the model says */
-bool await_another_look(unsigned *seconds); /* FALSE: what does not fit now never will */
+void dispatch(call *made);          /* lets the caller make it, and waits until all actors are where the model
+                                       predicts */
+bool await_another_look(unsigned *seconds); /* FALSE: a mismatch now is final */
 void queue_apc(unsigned actor, unsigned number, NTSTATUS *status);
 
 /* clock.c */
@@ -117,7 +118,7 @@ void run_input(const uint8_t *data, size_t size);
 unsigned family_count(void);
 void find_family(unsigned family, unsigned *first, unsigned *count);
 
-extern rule wrong_rule; /* NO_RULE, but in the test of the test */
+extern rule wrong_rule; /* NO_RULE, except in the test of the test */
 extern bool print_as_it_runs;
 extern void (*mismatch_hook)(void);
 extern unsigned long steps_made;

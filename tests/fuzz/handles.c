@@ -65,7 +65,7 @@ static bool predict_open(call *made)
     return true;
 }
 
-/* E0 by its name; as something else; by a name that nothing has; with no name. */
+/* E0 by its name; as another type; by an unknown name; without a name. */
 static void perform_open(call *made)
 {
     static WCHAR right[] = u"\\BaseNamedObjects\\fuzz E0", wrong[] = u"\\BaseNamedObjects\\fuzz E9";
@@ -84,7 +84,7 @@ static void perform_open(call *made)
     made->value = 0;
 }
 
-/* Closing it again finds nothing: nobody makes a handle in between. */
+/* Closing it again finds nothing: no handle is created in between. */
 static bool predict_close(call *made)
 {
     slot *chosen = choose_slot(made, true);
@@ -126,7 +126,7 @@ static void perform_set(call *made)
 {
     LONG previous = 0;
 
-    /* the two low bits of a handle mean nothing */
+    /* the two low bits of a handle are ignored */
     made->status = NtSetEvent((HANDLE)((uintptr_t)slots[made->manner].handle | (made->a & 3)), &previous);
     made->value = previous;
 }

@@ -20,7 +20,7 @@ static void describe_lock(const call *made, char *text, size_t size)
     snprintf(text, size, "%s", lock_names[made->target]);
 }
 
-/* An alert by id may be used up by a wait of these. */
+/* A wait for one of these may consume an alert by id. */
 static void note_wait(unsigned actor, unsigned lock)
 {
     if (lock == SRW || lock == SECTION)
@@ -241,7 +241,7 @@ static bool predict_sleep(call *made)
     if (!is_held_once(made->caller, made->target) || would_deadlock(made->caller, FOR_CONDITION))
         return false;
     note_wait(made->caller, made->target);
-    made->poll = made->poll && !has_waiters(made->target); /* else who gets the lock first is not determined */
+    made->poll = made->poll && !has_waiters(made->target); /* otherwise the next owner of the lock is not determined */
     if (made->poll) {
         end_call(made->caller, STATUS_TIMEOUT, 1);
         return true;
@@ -261,7 +261,8 @@ static void perform_sleep(call *made)
     made->value = 1;
 }
 
-/* All of several are woken only where they can all go on at once: else the order at the lock is not determined. */
+/* Several sleepers are woken together only if all of them can continue at once: otherwise the order at the lock is not
+   determined. */
 static bool can_wake_all(unsigned lock)
 {
     bool can = lock == SRW && !has_waiters(lock) && model.locks[lock].state[0] == 0;

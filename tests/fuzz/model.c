@@ -194,7 +194,7 @@ static bool waits_for(const model_actor *self, unsigned object)
     return false;
 }
 
-/* The next in the order in which they came, or CALLERS. */
+/* The next in the order of arrival, or CALLERS. */
 static unsigned next_waiter(unsigned object, unsigned done)
 {
     bool backwards = model.wrong == RULE_wake_order;
@@ -437,7 +437,7 @@ void suspend(unsigned actor)
         self->deadline = 0;
 }
 
-/* A wait for all objects is not begun again, it goes on: there the objects come before an alert. */
+/* A wait for all objects does not restart, it continues: there the objects take precedence over an alert. */
 static void resume_wait_for_objects(unsigned actor)
 {
     model_actor *self = &model.actors[actor];

@@ -1,6 +1,6 @@
 /*
- * model.h: what the library must do, one call after the other. The state of each object is that of the lab's sequential
- * models (lab/models); here is what those leave out: who waits, in which order, and what ends a wait.
+ * model.h: what the library must do, call by call. The state of each object is that of the lab's sequential models
+ * (lab/models); this file adds the waiters, their order, and what ends a wait.
  */
 #ifndef INTERLOCK_TESTS_FUZZ_MODEL_H
 #define INTERLOCK_TESTS_FUZZ_MODEL_H
@@ -12,16 +12,16 @@
 #include <interlock/nt.h>
 
 #define ACTORS           4
-#define MAIN             ACTORS       /* who drives the actors: makes calls as well, but none that can wait */
+#define MAIN             ACTORS       /* drives the actors: makes calls as well, but none that can wait */
 #define WAIT_PACKET      (ACTORS + 1) /* a wait completion packet, which waits like a thread */
-#define CALLERS          (ACTORS + 2) /* also: nobody */
+#define CALLERS          (ACTORS + 2) /* also: no caller */
 #define MOST_WAITED      3
 #define MOST_APCS        4
 #define MOST_SUSPENSIONS 3
 #define MOST_RECURSIONS  1000 /* more than an input has calls */
 
 enum { E0, E1, E2, S0, S1, M0, M1, T0, T1, A0, PORT = A0 + ACTORS, OBJECTS };
-/* The sides of the event pair, which are waited for in its own way only. */
+/* The sides of the event pair, which have their own kind of wait. */
 enum { LOW = OBJECTS, HIGH, ALL_OBJECTS };
 enum { Q0, P0, QUEUES };                               /* a KQUEUE and a completion port */
 enum { SRW, PUSH, SECTION, RESOURCE, GUARDED, LOCKS }; /* condition variables: one for SRW, one for SECTION */
@@ -42,7 +42,7 @@ typedef enum {
     FOR_RUNDOWN
 } waiting_for;
 
-/* Rules that can be turned round, to see that somebody notices. */
+/* Rules that can be inverted, to check that the inversion is detected. */
 #define RULES(X)                                                                                                       \
     X(wake_order)                                                                                                      \
     X(pulse_resets)                                                                                                    \
@@ -74,13 +74,13 @@ typedef enum {
 
 typedef struct model_actor {
     bool alive;
-    bool calling;       /* its call is not over */
+    bool calling;       /* its call has not ended */
     unsigned suspended; /* how often */
 
     /* The wait. */
     waiting_for waiting;
     bool linked; /* signals reach it: it is not suspended */
-    bool told;   /* what it waits for has come while it was suspended */
+    bool told;   /* its wait was satisfied while it was suspended */
     unsigned long since;
     unsigned objects[MOST_WAITED];
     unsigned count;
@@ -92,13 +92,13 @@ typedef struct model_actor {
     unsigned place;    /* the queue, key, word or lock */
     unsigned manner;   /* the side of a key, the manner of a lock */
 
-    /* How its call has ended. */
+    /* The result of its call. */
     NTSTATUS status;
     intptr_t value;
 
     bool alerted[MaximumMode];
     bool alerted_by_id;
-    bool may_be_alerted_by_id; /* locks of user mode wait for such alerts too, and may use one up */
+    bool may_be_alerted_by_id; /* user-mode locks wait for such alerts too, and may consume one */
     unsigned apcs[MOST_APCS];
     unsigned apc_count;
     uint64_t apcs_run; /* what ran, in which order */
@@ -138,7 +138,7 @@ _Noreturn void mismatch(const char *format, ...) __attribute__((format(printf, 1
 bool try_apply(model_object *object, unsigned name, unsigned actor, intptr_t argument, intptr_t result);
 intptr_t predict(model_object *object, unsigned name, unsigned actor, intptr_t argument, intptr_t low, intptr_t high);
 intptr_t state_of(unsigned object);
-unsigned owner_of(unsigned mutant); /* the actor + 1, 0: nobody */
+unsigned owner_of(unsigned mutant); /* the actor + 1, 0: none */
 uint64_t add_apc(uint64_t run, unsigned number);
 
 void model_reset(unsigned seed, rule wrong); /* seed: initial states */
@@ -153,13 +153,13 @@ void satisfy(unsigned object); /* after its state has changed */
 NTSTATUS release_mutant(unsigned actor, unsigned mutant, intptr_t *previous);
 intptr_t pulse(unsigned event);
 
-/* Time. At each hour one thing at most is due, so that nothing depends on which of two comes first. */
+/* Time. At each hour at most one thing is due, so that the order of two does not matter. */
 unsigned choose_hour(unsigned how_far);
 unsigned next_hour(void); /* at which something is due; 0: none */
 void pass_to_hour(unsigned hour);
 
 void run_apcs(unsigned actor);
-void look_for_alerts(unsigned actor); /* something has come */
+void look_for_alerts(unsigned actor); /* something is due */
 void suspend(unsigned actor);
 void resume(unsigned actor);
 void end_actor(unsigned actor);
@@ -183,7 +183,7 @@ bool holds_lock(unsigned actor, unsigned lock);
 bool holds_exclusively(unsigned actor, unsigned lock);
 bool holds_anything(unsigned actor); /* mutants aside */
 bool has_waiters(unsigned lock);
-bool wake_sleeper(unsigned lock); /* FALSE: nobody sleeps */
+bool wake_sleeper(unsigned lock); /* FALSE: no sleeper */
 unsigned count_sleepers(unsigned lock);
 bool complete_rundown(unsigned actor);
 void check_rundown(void);

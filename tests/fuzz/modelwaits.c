@@ -28,7 +28,7 @@ static unsigned pick_waiter(waiting_for what, unsigned place, int manner, bool n
     return found;
 }
 
-/* Ends the wait, or as soon as it is resumed. */
+/* Ends the wait, or ends it when it is resumed. */
 static void tell(unsigned actor)
 {
     if (model.actors[actor].suspended != 0)
@@ -73,7 +73,7 @@ void activate_queue(unsigned queue)
 intptr_t insert_into_queue(unsigned queue, unsigned packet, bool head)
 {
     model.packets[queue][packet] = true;
-    if (model.queues[queue].state[QUEUE_GONE]) /* only a wait completion packet comes here then, to stay */
+    if (model.queues[queue].state[QUEUE_GONE]) /* only a wait completion packet arrives here then, and stays */
         return 0;
     intptr_t previous =
         predict(&model.queues[queue], head ? QUEUE_INSERT_HEAD : QUEUE_INSERT, MAIN, (intptr_t)packet, 0, PACKETS + 1);
@@ -280,7 +280,7 @@ static bool take_lock(unsigned actor, unsigned lock, unsigned manner)
     }
 }
 
-/* Whether it waits for the sake of those who wait already. */
+/* Whether it waits because others already wait. */
 static bool waits_behind(unsigned actor, unsigned lock, unsigned manner)
 {
     bool writer_waits = pick_waiter(FOR_LOCK, lock, EXCLUSIVE, false) != CALLERS;
@@ -309,7 +309,7 @@ bool can_acquire(unsigned actor)
     return can;
 }
 
-/* The lab's models have a say in this too. */
+/* The lab's models decide this too. */
 static void refuse_lock(unsigned actor)
 {
     const model_actor *self = &model.actors[actor];
@@ -355,7 +355,7 @@ static bool grant_to(unsigned actor, unsigned lock)
     return true;
 }
 
-/* A resource whose exclusive owner goes is for the sharers that wait, all of them; the others go by their order. */
+/* A resource that its exclusive owner releases goes to all waiting sharers; otherwise the order of arrival counts. */
 void grant_lock(unsigned lock, bool sharers_first)
 {
     if (lock == RESOURCE) {

@@ -7,7 +7,7 @@
 enum { EVENT_SET, EVENT_RESET };
 enum { SEMAPHORE_RELEASE };
 enum { TIMER_SET, TIMER_CANCEL, TIMER_WAIT, TIMER_EXPIRE };
-enum { MOST_HOURS = 6 }; /* ahead, if none of them is taken */
+enum { MOST_HOURS = 6 }; /* ahead, if none of them is in use */
 
 static void choose(call *made, unsigned first, unsigned last)
 {
@@ -232,7 +232,7 @@ static bool has_duplicates(const model_actor *self)
     return false;
 }
 
-/* A handle of a thread that has been forgotten is none. */
+/* A handle of a forgotten thread is not a handle. */
 static bool are_all_there(const model_actor *self)
 {
     for (unsigned i = 0; i < self->count; i++)
@@ -284,7 +284,8 @@ static bool predict_wait_all(call *made)
     return predict_wait_multiple(made, true);
 }
 
-/* The model is the fuzz thread's; an actor that performs reads its own objects of it, which stay until it is back. */
+/* The model belongs to the fuzz thread; an actor that performs a call reads its own objects in it, which stay until it
+   returns. */
 static void perform_wait(call *made, WAIT_TYPE type)
 {
     const model_actor *self = &model.actors[made->caller];

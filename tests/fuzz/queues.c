@@ -29,7 +29,7 @@ static bool choose_queue(call *made)
     return !model.queues[made->target].state[QUEUE_GONE];
 }
 
-/* A packet that an actor has been given and not yet come back with is not free. */
+/* A packet that was given to an actor which has not returned yet is not free. */
 static bool is_free(unsigned queue, unsigned packet)
 {
     if (model.packets[queue][packet])

@@ -1,6 +1,6 @@
 /*
  * regression.c: the fuzz target without a fuzzer: the inputs that are kept, random ones from fixed seeds, and the test
- * of the test: with any rule of the model turned round a sequence is found that shows it.
+ * of the test: with any rule of the model inverted, some sequence detects it.
  */
 #include "fuzz.h"
 
@@ -20,10 +20,7 @@
 #define SEQUENCES_TO_NOTICE 5000
 #define NOTICED             42
 
-/*
- * A sequence of one or two families of operations, or of all: what needs several of a kind in a row would be rare
- * otherwise.
- */
+/* A sequence of one or two families of operations, or of all: several of a kind in a row would be rare otherwise. */
 static size_t make_random(uint64_t seed, uint8_t bytes[MOST_BYTES])
 {
     unsigned families[2], first, count;
@@ -81,13 +78,13 @@ static unsigned run_kept(void)
     return count;
 }
 
-/* By the system call: _exit lets the threads run on for a while under a sanitizer, which then judges what they do. */
+/* By the system call: under a sanitizer _exit lets the threads continue briefly, and the sanitizer would check them. */
 static void notice(void)
 {
     syscall(SYS_exit_group, NOTICED);
 }
 
-/* In a process of its own, where the actors wait for ever after. Returns how it ended, as waitpid has it. */
+/* In a separate process, where the actors wait forever. Returns its status, as of waitpid. */
 static int look_for_mismatch(rule wrong)
 {
     int status = 0;

@@ -1,4 +1,4 @@
-/* run.c: an input is a byte for the initial states and four for each call; every input is one. */
+/* run.c: an input has one byte for the initial states and four for each call; any bytes are valid. */
 #include "fuzz.h"
 
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include "../../lab/models/kqueue.h"
 
-/* A packet for a shared object is delivered by another thread, soon; the model has it at once. Inputs take mutants in any
-   order. Before the constructors of the test support, which would choose a session. */
+/* A packet for a shared object is delivered by another thread, soon; in the model at once. Inputs acquire mutants in
+   any order. Before the constructors of the test support, which would choose a session. */
 __attribute__((constructor(101))) static void choose_settings(void)
 {
     setenv("INTERLOCK_SESSION", "private", 1);
@@ -95,7 +95,7 @@ static bool can_call(unsigned actor)
     return self->alive && !self->calling && self->suspended == 0;
 }
 
-/* Who is asked to make the call, or the next who can; CALLERS: nobody. */
+/* The actor that makes the call, or the next one that can; CALLERS: none. */
 static unsigned choose_caller(const operation *made, unsigned asked)
 {
     if (made->who == MAIN_ONLY)
@@ -108,7 +108,7 @@ static unsigned choose_caller(const operation *made, unsigned asked)
     return made->who == ANYBODY ? MAIN : CALLERS;
 }
 
-/* FALSE: it was none. */
+/* FALSE: not a call. */
 static bool make(call made)
 {
     if (!made.forced)
@@ -178,14 +178,14 @@ static void make_decoded(const uint8_t bytes[CALL_BYTES])
                 .b = bytes[3]});
 }
 
-/* Until nobody waits and nothing is held: every call of that is compared as well. */
+/* Until no thread waits and nothing is held: these calls are compared as well. */
 
 static bool make_named(const char *name, unsigned caller, uint8_t a, uint8_t b)
 {
     return make((call){.operation = operation_named(name), .caller = caller, .forced = true, .a = a, .b = b});
 }
 
-/* Actors stay from input to input: what is pending for one would be there for the next. */
+/* Actors stay from input to input: what is pending would remain for the next input. */
 static bool clear_pending(unsigned number)
 {
     const model_actor *self = &model.actors[number];
@@ -243,7 +243,7 @@ static bool let_go(unsigned number)
     case FOR_KEY:
         return make_named(self->manner == KEYED_WAIT ? "release key" : "wait for key", MAIN, (uint8_t)self->place, 0);
     default:
-        return false; /* whoever holds it lets go of it */
+        return false; /* its holder releases it */
     }
 }
 
@@ -258,7 +258,7 @@ static bool give_back(unsigned number)
            (model.actors[number].protections != 0 && make_named("unprotect", number, 0, 0));
 }
 
-/* One call that brings the end nearer. */
+/* One call toward that state. */
 static bool make_one_to_finish(void)
 {
     for (unsigned i = 0; i < ACTORS; i++)

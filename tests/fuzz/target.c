@@ -1,4 +1,4 @@
-/* target.c: what libFuzzer calls. INTERLOCK_FUZZ_PRINT: each call is printed before it is made. */
+/* target.c: libFuzzer's entry point. INTERLOCK_FUZZ_PRINT: each call is printed before it is made. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* things.c: the objects that the calls are about, made anew for each input, and their states beside the model's. */
+/* things.c: the objects of the calls, created for each input, and the comparison of their states with the model's. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ void things_create(void)
     slots_reset();
 }
 
-/* After the last step: nobody waits, nothing is held, Q0 is run down and P0 closed. */
+/* After the last step: no thread waits, nothing is held, Q0 is run down and P0 closed. */
 void things_delete(void)
 {
     for (unsigned i = 0; i < A0; i++) {
@@ -107,7 +107,7 @@ ULONG count_handles(void)
     return count;
 }
 
-/* What can be read without changing anything. */
+/* The state that can be read without side effects. */
 
 static intptr_t real_state(unsigned object)
 {

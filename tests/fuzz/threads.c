@@ -126,7 +126,7 @@ static bool predict_wait_for_alert(call *made)
 {
     model_actor *self = &model.actors[made->caller];
 
-    if (self->may_be_alerted_by_id) { /* whatever is left over is taken: then it is known again */
+    if (self->may_be_alerted_by_id) { /* any pending alert is consumed: then the state is known again */
         self->may_be_alerted_by_id = false;
         self->alerted_by_id = false;
         made->manner = 1;
@@ -217,7 +217,7 @@ static void perform_exit(call *made)
         NtTerminateThread(NtCurrentThread(), STATUS_SUCCESS);
 }
 
-/* Rarely: the host keeps some memory of each thread that is ended by another. */
+/* Rarely: the host keeps some memory of each terminated thread. */
 static bool predict_terminate(call *made)
 {
     if (made->b % 4 != 0 || !choose_free(made) || made->target == made->caller)

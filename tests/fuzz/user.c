@@ -210,7 +210,7 @@ static void perform_unprotect(call *made)
     made->value = 0;
 }
 
-/* One rundown; after it is complete the protection begins anew. */
+/* One rundown; after it is complete the protection is reinitialized. */
 static bool predict_run_down(call *made)
 {
     bool closed = model.rundown.state[RUNDOWN_CLOSED_STATE] != 0;

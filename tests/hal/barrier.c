@@ -15,7 +15,7 @@ static void *store_and_look(void *argument)
     for (ULONG round = 1; round <= rounds; round++) {
         while (__atomic_load_n(&turn[0], __ATOMIC_ACQUIRE) < round)
             HalPause();
-        /* relaxed, with nothing but the compiler held back between the two: the other side has the barrier */
+        /* relaxed, with only a compiler barrier between the two: the other side has the barrier */
         __atomic_store_n(&flags[0], 1, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         seen[0] = __atomic_load_n(&flags[1], __ATOMIC_RELAXED);
@@ -24,7 +24,7 @@ static void *store_and_look(void *argument)
     return NULL;
 }
 
-/* Of two threads that each store and then look, at least one sees the other. */
+/* Of two threads that each store and then load, at least one sees the other. */
 static void barriers_order(unsigned long rounds)
 {
     pthread_t thread;
@@ -67,7 +67,7 @@ static void a_forked_child_has_barriers(void **state)
     run_in_child(use_barriers, NULL);
 }
 
-/* What was offered at the start is kept up, in a slower way. */
+/* What was offered at the start still works, but slower. */
 static void use_barriers_in_sandbox(void *argument)
 {
     if (refuse_call(SYS_membarrier, *(unsigned *)argument))

@@ -156,7 +156,7 @@ static unsigned count_descriptors(void)
     return count;
 }
 
-/* With both deadlines, for which the sleep needs most. */
+/* With both deadlines, the most demanding case. */
 static void sleep_by_both_clocks(void)
 {
     watchdog_start(20);
@@ -209,7 +209,7 @@ static void *end_at_once(void *argument)
     return argument;
 }
 
-/* In a process that may have no more threads the sleep looks at the system clock now and then. */
+/* In a process that may have no more threads the sleep polls the system clock. */
 static void run_without_threads(void *argument)
 {
     const struct rlimit none = {0, 0};
@@ -220,7 +220,7 @@ static void run_without_threads(void *argument)
         return;
     if (pthread_create(&thread, NULL, end_at_once, NULL) == 0) {
         pthread_join(thread, NULL);
-        return; /* somebody with more rights than limits */
+        return; /* a user exempt from the limits */
     }
     (void)argument;
     sleep_until(interrupt_time_after(1000 * SECOND), system_time_after(MILLISECOND));
@@ -256,7 +256,7 @@ static void sleep_while_the_clock_is_set(void *argument, unsigned index)
     }
 }
 
-/* It sets the clock of the machine, though only to what it shows, so it runs only where somebody asks for it by
+/* It sets the clock of the machine, though only to what it shows, so it runs only on request, by
    INTERLOCK_TEST_CLOCK_STEP. */
 static void a_sleep_outlives_steps_of_the_clock(void **state)
 {

@@ -29,7 +29,7 @@ static const struct {
     {"_Znwm", "operator new"},
     {"_ZZ4mainENKUlvE_clEv", "main::<lambda>::operator()"},
     {"_ZN3abc3defB5cxx11Ev", "abc::def"},
-    /* Not understood, or not whole: they stay. */
+    /* Unknown or truncated names stay unchanged. */
     {"_Z", "_Z"},
     {"_ZN", "_ZN"},
     {"_ZN3ab", "_ZN3ab"},
@@ -50,7 +50,7 @@ static void names_become_readable(void **state)
     }
 }
 
-/* Every text is a name that some damaged file may have. */
+/* Any text may occur as a name in a damaged file. */
 static void nothing_is_too_strange(void **state)
 {
     static const char alphabet[] = "_ZNSIE0139abtvLXKPRTDCUlJFB";

@@ -1,4 +1,4 @@
-/* Turns, by a host that the test plays: the clock, the processors, and what a yield, a sleep and a wake do. */
+/* Turns, with a host that the test simulates: the clock, the processors, and what a yield, a sleep and a wake do. */
 #include "haltest.h"
 
 #define TURN 500ULL
@@ -80,7 +80,7 @@ static int play_host(void **state)
     return 0;
 }
 
-/* Until the clock is looked at. */
+/* Until the clock is read. */
 static void wait_often(HAL_TURN *turn)
 {
     do {
@@ -104,7 +104,7 @@ static void end_turns(HAL_TURN *turn, unsigned count)
     }
 }
 
-/* What is on offer is known by who rests for it; it rests in vain and leaves nothing behind. */
+/* An offer is detected by a thread that rests for it; it rests in vain and leaves nothing behind. */
 static void take_what_is_offered(void)
 {
     ULONG was = switches_per_yield;
@@ -258,7 +258,7 @@ static void where_all_are_alone_nobody_rests(void **state)
     assert_int_equal(rests, 1);
 }
 
-/* At the looks 1, 2, 4, 8, 16, 32, 48, 64. */
+/* At the counts 1, 2, 4, 8, 16, 32, 48, 64. */
 static void offers_become_rarer(void **state)
 {
     static const unsigned char offers[] = {1, 2, 4, 8, 16, 32, 48, 64};

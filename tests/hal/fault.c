@@ -1,4 +1,4 @@
-/* Reads that may fail, and the faults that are somebody else's. Handlers are a process's, so each case has its own. */
+/* Reads that may fail, and faults that are not ours. Handlers belong to a process, so each case has its own. */
 #include "haltest.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "hal/halp.h"
 
 #define PAGE 4096
-#define MANY_READS 5000 /* more than between two looks at the handlers */
+#define MANY_READS 5000 /* more than between two checks of the handlers */
 
 static VOID *value = &value;
 
@@ -21,7 +21,7 @@ static void *map_page(int protection)
     return page;
 }
 
-/* Mapped, so that nobody else gets the address. */
+/* Mapped, so that the address is not reused. */
 static void *unreadable_page(void)
 {
     return map_page(PROT_NONE);
@@ -54,7 +54,7 @@ static void *read_once(void *unused)
     return NULL;
 }
 
-/* A new thread looks at the handlers at its first read. This process may have read before it was forked. */
+/* A new thread checks the handlers at its first read. This process may have read before it was forked. */
 static void first_read(void)
 {
     pthread_t thread;
@@ -99,7 +99,7 @@ static void reads(void **state)
     must_read();
 }
 
-/* The program's handler: what it saw, and how it gets out. */
+/* The program's handler: what it saw, and how it leaves. */
 
 static sigjmp_buf out;
 static volatile int seen_signal;
@@ -141,7 +141,7 @@ static void repair(int number, siginfo_t *information, void *context)
     mprotect((void *)((ULONG_PTR)information->si_addr & ~(ULONG_PTR)(PAGE - 1)), PAGE, PROT_READ | PROT_WRITE);
 }
 
-/* As careful programs do: what is not theirs goes to whom they replaced. */
+/* As careful programs do: signals that are not theirs go to the handler that they replaced. */
 static void pass_on(int number, siginfo_t *information, void *context)
 {
     note(number);
@@ -162,7 +162,7 @@ static void install_plain(int number, void (*handler)(int))
     assert_int_equal(sigaction(number, &action, NULL), 0);
 }
 
-/* The program's own fault at the address must come to its handler, which jumps out. */
+/* The program's own fault at the address must reach its handler, which jumps out. */
 static void must_be_seen(void *address, int number)
 {
     int before = seen_count;
@@ -250,7 +250,7 @@ static void handler_on_its_own_stack(void *unused)
     must_fail(unreadable_page());
 }
 
-/* A handler that came later: noticed after a while, and then both get what is theirs. */
+/* A handler installed later: detected after a while, and then both get their signals. */
 static void later_handler(void *unused)
 {
     void *page = unreadable_page();
@@ -266,7 +266,7 @@ static void later_handler(void *unused)
     must_fail(page);
 }
 
-/* A handler that came later and passes on what is not its own: it ends with the one that was there first, once. */
+/* A handler installed later that passes on other signals: they reach the first handler, once. */
 static void later_handler_passes_on(void *unused)
 {
     void *page = unreadable_page();
@@ -275,7 +275,7 @@ static void later_handler_passes_on(void *unused)
     install(SIGSEGV, jump_out_with_info, 0);
     first_read();
     install(SIGSEGV, pass_on, 0);
-    must_fail(page); /* not noticed yet: it passes on our own fault, too */
+    must_fail(page); /* not detected yet: it also passes on our own fault */
     assert_int_equal(seen_count, 1);
     for (int i = 0; i < MANY_READS; i++)
         must_read();
@@ -287,7 +287,7 @@ static void later_handler_passes_on(void *unused)
     assert_ptr_equal(seen_address, page);
 }
 
-/* A handler that comes and goes, as around a piece of code that may fault. */
+/* A temporary handler, as around code that may fault. */
 static void passing_handler(void *unused)
 {
     void *page = unreadable_page();
@@ -314,7 +314,7 @@ static void passing_handler(void *unused)
     }
 }
 
-/* More handlers of the program than there are places: the reads that succeed go on. */
+/* More handlers of the program than there are places: successful reads still work. */
 static void many_handlers(void *unused)
 {
     (void)unused;
@@ -440,7 +440,7 @@ static void the_host_decides(void **state)
     }
 }
 
-/* Threads that read while pages come and go under them. */
+/* Threads that read while pages are mapped and unmapped. */
 
 static VOID *volatile *shared_page;
 static volatile ULONG stop;

@@ -20,7 +20,7 @@ static void clocks_count_in_100_ns(void **state)
     assert_in_range(host.tv_sec - (time_t)(interrupt_time / SECOND), 0, 60);
 }
 
-/* By how much a tick may itself be late is the host's matter. */
+/* How late a tick itself may be depends on the host. */
 static void the_last_tick_was_not_long_ago(void **state)
 {
     ULONGLONG last = 0;

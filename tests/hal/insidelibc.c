@@ -1,4 +1,4 @@
-/* A thread that is interrupted in the middle of the C library is told apart from all others, and interrupted again. */
+/* A thread that is interrupted inside the C library is recognized, and interrupted again. */
 #include "haltest.h"
 
 #include "hal/halp.h"
@@ -113,7 +113,7 @@ static ULONG seen(void)
     return __atomic_load_n(&inside, __ATOMIC_ACQUIRE) + __atomic_load_n(&outside, __ATOMIC_ACQUIRE);
 }
 
-/* Interrupts a thread that does nothing else, and returns how often it was inside of the C library. */
+/* Interrupts a thread that does nothing else, and returns how often it was inside the C library. */
 static ULONG interrupt_while(void (*occupation)(struct target *target), BOOLEAN asleep)
 {
     struct target target = {.occupation = occupation};
@@ -132,7 +132,7 @@ static ULONG interrupt_while(void (*occupation)(struct target *target), BOOLEAN 
     return inside;
 }
 
-/* ThreadSanitizer provides malloc, is called by every access, and holds signals back while the C library is at work. */
+/* ThreadSanitizer provides malloc, is called by every access, and defers signals while the C library runs. */
 static void need_a_plain_build(void)
 {
 #ifdef HALP_THREAD_SANITIZER
@@ -172,7 +172,7 @@ static void a_call_that_waits_is_outside(void **state)
     assert_int_equal(interrupt_while(poll_pipe, TRUE), 0);
 }
 
-/* One interrupt, and the rest comes by itself: each time that the library is found at work, another one. */
+/* One interrupt, and the rest follow automatically: another one each time the thread is inside the library. */
 static void it_is_interrupted_again_until_it_is_outside(void **state)
 {
     struct target target = {.occupation = allocate};
@@ -204,7 +204,7 @@ static void spin_in_library(struct target *target)
     pthread_spin_unlock(&taken);
 }
 
-/* Whoever never leaves the library is not put off for ever. */
+/* A thread that never leaves the library is not deferred forever. */
 static void it_is_not_put_off_for_ever(void **state)
 {
     struct target target = {.occupation = spin_in_library};

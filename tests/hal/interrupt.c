@@ -132,7 +132,7 @@ static const struct {
 };
 #define OCCUPATIONS (sizeof(occupations) / sizeof(occupations[0]))
 
-/* The sanitizer holds a signal that comes just before a system call back until the call returns. */
+/* The sanitizer defers a signal that arrives just before a system call until the call returns. */
 #ifdef HALP_THREAD_SANITIZER
 #define INTERRUPTIBLE_OCCUPATIONS 2
 #else
@@ -273,7 +273,7 @@ static void send_interrupts(void *argument, unsigned index)
     }
 }
 
-/* Several interrupts may be taken as one, but the last one is not lost. */
+/* Several interrupts may merge into one, but the last one is not lost. */
 static void a_flood_of_interrupts_leaves_nothing_unseen(void **state)
 {
     struct flood flood = {.target = {.occupation = compute, .adopted = TRUE},
@@ -311,7 +311,7 @@ static void meet(struct dekker *dekker, unsigned index)
         HalGiveWay(tries++);
 }
 
-/* Side 0 has no fence of its own: side 1's barrier on all threads has to do for both. */
+/* Side 0 has no fence of its own: side 1's barrier on all threads has to serve both. */
 static void store_and_look(void *argument, unsigned index)
 {
     struct dekker *dekker = argument;

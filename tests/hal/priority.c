@@ -10,7 +10,7 @@
 static const struct {
     LONG priority;
     int policy;
-    int value; /* nice beside what the process started with, or priority of SCHED_FIFO */
+    int value; /* nice relative to the process's initial value, or priority of SCHED_FIFO */
 } mappings[] = {
     {8, SCHED_OTHER, 0},   {7, SCHED_OTHER, 2},    {1, SCHED_OTHER, 14}, {0, SCHED_OTHER, 16}, {15, SCHED_OTHER, -14},
     {16, SCHED_FIFO, 1},   {31, SCHED_FIFO, 16},   {9, SCHED_OTHER, -2}, {8, SCHED_OTHER, 0},
@@ -25,7 +25,7 @@ static int nice_from_base(int steps)
     return nice < -20 ? -20 : nice > 19 ? 19 : nice;
 }
 
-/* By the system call: a C library that keeps to POSIX refuses to ask for threads. */
+/* By the system call: a C library that follows POSIX rejects thread ids. */
 static int policy_of(ULONG thread)
 {
     return (int)syscall(SYS_sched_getscheduler, thread);

@@ -132,7 +132,7 @@ static void a_shared_word_wakes_another_process(void **state)
     assert_false(HalWaitShared(word, 1, &past));
     assert_true(HalWaitShared(word, 0, &never));
     munmap((void *)(uintptr_t)word, 4096);
-    assert_true(HalWaitShared(word, 0, &never)); /* the memory is gone */
+    assert_true(HalWaitShared(word, 0, &never)); /* the memory was unmapped */
 }
 
 int main(void)

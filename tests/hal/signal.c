@@ -1,4 +1,4 @@
-/* Which signal the library takes. It decides once for a process, so every case has its own. */
+/* The signal that the library uses. It decides once for a process, so every case has its own. */
 #include "haltest.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void choose(void *argument)
     static const HAL_CALLBACKS callbacks;
     const struct choice *choice = argument;
 
-    /* What it says about a bad setting is not of interest here. */
+    /* Its message about a bad setting is ignored here. */
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     if (choice->setting != NULL)
         setenv("INTERLOCK_SIGNAL", choice->setting, 1);

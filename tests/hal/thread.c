@@ -10,14 +10,14 @@
 static pthread_key_t early_key, late_key;
 static volatile ULONG fork_steps; /* one hexadecimal digit for each callback, in the order of the calls */
 
-/* What the end of one thread looked like. */
+/* The end of one thread. */
 #define LONGEST_STORY 32
 
 struct ending {
     struct _KTHREAD threads[4];
     unsigned adopted;        /* how many of them the thread was so far */
     unsigned rounds[2];      /* calls of the destructors of early_key and late_key */
-    unsigned last_round;     /* the destructors ask for no further one */
+    unsigned last_round;     /* the destructors request no further one */
     unsigned adopt_in_round; /* late_key's destructor calls in, in this round; 0: never */
     char story[LONGEST_STORY];
     volatile ULONG ended;
@@ -258,7 +258,7 @@ static void a_created_thread_can_end_itself(void **state)
     assert_int_equal(ending.threads[0].exits, 1);
 }
 
-/* Asks for round after round: e and l are the rounds of the two keys, in capitals when the thread is not adopted. */
+/* Requests further rounds: e and l are the rounds of the two keys, in capitals when the thread is not adopted. */
 static void run_round(struct ending *ending, unsigned which, pthread_key_t key, char step)
 {
     unsigned round = ++ending->rounds[which];
@@ -282,7 +282,7 @@ static void destroy_late(void *value)
     if (current_ending != NULL)
         run_round(ending, 1, late_key, 'l');
     else if (ending->threads[0].exits == 0)
-        pthread_setspecific(late_key, ending); /* comes back once the thread has ended */
+        pthread_setspecific(late_key, ending); /* returns once the thread has ended */
     else
         set_flag(&ending->ended);
 }

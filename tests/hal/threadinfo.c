@@ -36,7 +36,7 @@ static void read_name(ULONG id, char *name, size_t size)
 
 static void the_name_of_another_thread(void **state)
 {
-    static struct subject subject; /* the thread may still look at it when the test is over */
+    static struct subject subject; /* the thread may still read it after the test */
     char name[32];
 
     (void)state;
@@ -56,7 +56,7 @@ static void the_name_of_another_thread(void **state)
     set_flag(&subject.go);
 }
 
-/* A thread that computes is seen to, and one that does not exist has spent nothing. */
+/* A thread that computes uses time, and one that does not exist has used none. */
 static void the_times_of_threads(void **state)
 {
     static struct subject subject = {.burn = 1};
@@ -99,14 +99,14 @@ static void *vanish(void *argument)
     return NULL;
 }
 
-/* The host knows that it is gone, and nothing of the program has run. */
+/* The host knows that it has ended, and no code of the program has run. */
 static void a_thread_that_vanishes(void **state)
 {
     pthread_t thread;
 
     (void)state;
     if (test_slowdown() != 1)
-        skip(); /* a sanitizer waits for ever for a thread whose end it did not see */
+        skip(); /* a sanitizer waits forever for a thread whose end it did not see */
     assert_int_equal(pthread_key_create(&key, destroy), 0);
     assert_int_equal(pthread_create(&thread, NULL, vanish, &key), 0);
     watchdog_start(60);

@@ -1,4 +1,4 @@
-/* Several threads on one word: what goes in comes out, whichever barrier the operation has. */
+/* Several threads on one word: no update is lost, whichever barrier the operation has. */
 #include "support.h"
 
 #include <sched.h>
@@ -112,7 +112,7 @@ COMPARE(compare_exchange_32, LONG, FOUR, InterlockedCompareExchange, )
 COMPARE(compare_exchange_64, LONG64, FOUR, InterlockedCompareExchange, 64)
 COMPARE(compare_exchange_pointer, PVOID, FOUR, InterlockedCompareExchangePointer, )
 
-/* Tokens: the word and each thread hold one; exchanging moves them about and loses none. */
+/* Tokens: the word and each thread hold one; exchanging moves them and loses none. */
 #define EXCHANGE(Name, Type, Four, Base, Suffix)                                                   \
     static void Name##_thread(void *argument, unsigned index)                                      \
     {                                                                                              \
@@ -141,8 +141,7 @@ EXCHANGE(exchange_32, LONG, FOUR, InterlockedExchange, )
 EXCHANGE(exchange_64, LONG64, FOUR, InterlockedExchange, 64)
 EXCHANGE(exchange_pointer, PVOID, FOUR, InterlockedExchangePointer, )
 
-/* Each thread owns some bits of the word, and sees in every old value that nobody else changes
- * them. */
+/* Each thread owns some bits of the word, and checks in every old value that no other thread changes them. */
 #define LOGIC(Name, Type, And, Or, Xor)                                                            \
     static void Name##_thread(void *argument, unsigned index)                                      \
     {                                                                                              \
@@ -205,7 +204,7 @@ LOGIC(logic_64, LONG64, AND_64, OR_64, XOR_64)
 BITS(bits_32, LONG, )
 BITS(bits_64, LONG64, 64)
 
-/* The two halves belong together: nobody ever compares against a torn pair and succeeds. */
+/* The two halves belong together: no compare-exchange with a torn pair ever succeeds. */
 static void compare_exchange_128_thread(void *argument, unsigned index)
 {
     struct shared *const s = argument;
@@ -229,7 +228,7 @@ static void compare_exchange_128(void **state)
     assert_true(s.word[1] == ~s.word[0]);
 }
 
-/* What was written before a release is seen after the acquire that reads it. TSan knows if not. */
+/* What was written before a release is seen after the acquire that reads it. TSan detects it if not. */
 struct message {
     _Alignas(64) volatile LONG full;
     _Alignas(64) unsigned long text[4];
@@ -271,8 +270,8 @@ static void acquire_release(void **state)
     assert_int_equal(m.wrong, 0);
 }
 
-/* Store, barrier, load of the other's store: at least one of the two threads sees the other. Both
- * go through many places in a row, so that they often meet at one. */
+/* Store, barrier, load of the other's store: at least one of the two threads sees the other. Both walk many words in a
+ * row, so that they often collide at one. */
 #define PLACES 256
 
 struct crossing {

@@ -6,7 +6,7 @@
 
 #include <interlock/interlocked.h>
 
-/* X(what the model does, type, function) */
+/* X(model operation, type, function) */
 #define WORD_OPERATIONS(X)                                                                         \
     X(increment, LONG, InterlockedIncrement)                                                       \
     X(increment, LONG, InterlockedIncrementAcquire)                                                \

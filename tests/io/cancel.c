@@ -1,4 +1,5 @@
-/* Cancelling: who gets the packet; cancel-safe queues; StartIo; requests of a thread that ends. Requirements: src/io/cancel.c. */
+/* Cancelling: which thread owns the packet; cancel-safe queues; StartIo; requests of a thread that ends. Requirements:
+   src/io/cancel.c. */
 #include "iotest.h"
 
 #include <interlock/nt.h>
@@ -211,7 +212,7 @@ static void test_csq_order(void **state)
             PIRP irp = IoCsqRemoveNextIrp(&q.csq, NULL);
             assert_ptr_equal(irp, IoTestIrp(requests[i]));
             assert_null(irp->CancelRoutine);
-            assert_false(IoTestCancel(requests[i])); /* not in the queue any more */
+            assert_false(IoTestCancel(requests[i])); /* no longer in the queue */
             complete(irp, STATUS_SUCCESS, 0);
         }
         assert_null(IoCsqRemoveNextIrp(&q.csq, NULL));
@@ -410,7 +411,7 @@ static void test_startio_deferred(void **state)
         for (int i = 0; i < 4; i++)
             assert_int_equal(IoTestFinish(requests[i], NULL), STATUS_SUCCESS);
     }
-    /* the cancel routine is gone before StartIo gets the packet */
+    /* the cancel routine was removed before StartIo gets the packet */
     prepare_startio();
     IoSetStartIoAttributes(device, FALSE, TRUE);
     PIO_TEST_REQUEST request = IoTestSend(file, IRP_MJ_READ);
@@ -460,7 +461,7 @@ static void test_thread_ends(void **state)
                      STATUS_SUCCESS);
     assert_int_equal(ZwWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
     assert_int_equal(cancels, 1);
-    assert_int_equal(delivered.Status, STATUS_CANCELLED); /* before the thread was gone */
+    assert_int_equal(delivered.Status, STATUS_CANCELLED); /* before the thread ended */
     ZwClose(thread);
 }
 
@@ -478,7 +479,7 @@ static void test_thread_is_terminated(void **state)
     assert_int_equal(NtTerminateThread(thread, STATUS_CANCELLED), STATUS_SUCCESS);
     assert_int_equal(NtWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
     assert_int_equal(cancels, 1);
-    assert_int_equal(delivered.Information, 99); /* its frame is gone: nothing is written */
+    assert_int_equal(delivered.Information, 99); /* its frame no longer exists: nothing is written */
     ZwClose(thread);
 }
 

@@ -120,7 +120,7 @@ static void test_names(void **state)
     assert_int_equal(IoTestOpenByName(&link_name, &opened), STATUS_OBJECT_NAME_NOT_FOUND);
 }
 
-/* A device that is deleted while it is open goes with the last file object. */
+/* A device that is deleted while it is open is freed with the last file object. */
 static void test_delete_open(void **state)
 {
     PDEVICE_OBJECT created;

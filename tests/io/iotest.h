@@ -1,4 +1,4 @@
-/* A driver for tests: what its dispatch routine does is a function of the test. */
+/* A driver for tests: its dispatch routine calls a function of the test. */
 #ifndef INTERLOCK_TESTS_IO_H
 #define INTERLOCK_TESTS_IO_H
 

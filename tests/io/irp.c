@@ -210,7 +210,7 @@ static void test_ways_down(void **state)
     detach_filter();
 }
 
-/* A driver's own packet comes back by STATUS_MORE_PROCESSING_REQUIRED, and may be sent again. */
+/* A driver's own packet returns by STATUS_MORE_PROCESSING_REQUIRED, and may be sent again. */
 static KEVENT came_back;
 
 static NTSTATUS keep(PDEVICE_OBJECT target, PIRP irp, PVOID context)
@@ -486,7 +486,7 @@ static void test_mdls(void **state)
     assert_true(mdl->MdlFlags & MDL_PAGES_LOCKED);
     assert_int_equal(MmGetMdlPfnArray(mdl)[2] - MmGetMdlPfnArray(mdl)[0], 2);
     assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), start);
-    assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), start); /* mapped already */
+    assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), start); /* already mapped */
     PMDL part = IoAllocateMdl(pages + PAGE_SIZE, PAGE_SIZE, FALSE, FALSE, NULL);
     IoBuildPartialMdl(mdl, part, pages + PAGE_SIZE, 10);
     assert_int_equal(MmGetMdlByteCount(part), 10);

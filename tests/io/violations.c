@@ -17,7 +17,7 @@ static PIRP own_irp(UCHAR major)
     return irp;
 }
 
-/* What a dispatch routine does wrong. */
+/* Bugs of a dispatch routine. */
 
 static NTSTATUS complete_twice(PDEVICE_OBJECT target, PIRP irp)
 {

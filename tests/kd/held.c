@@ -1,6 +1,6 @@
 /*
- * held.c: a program whose holds are known, one by one: no lock is released before the threads that it keeps waiting are seen
- * to wait. The arguments are scenarios. It says where its locks and threads are, a line each.
+ * held.c: a program whose holds are known, one by one: no lock is released before its waiters are seen to wait. The
+ * arguments are scenarios. It prints the addresses of its locks and the ids of its threads, one per line.
  */
 #include <ntddk.h>
 #include <windows.h>
@@ -30,7 +30,7 @@ static SRWLOCK srw = SRWLOCK_INIT;
 static KMUTANT mutant;
 static ERESOURCE resource;
 static RTL_RESOURCE rtl_resource;
-static volatile LONG rounds = ROUNDS, long_rounds = 2; /* volatile: unrolled, each round would have a stack of its own */
+static volatile LONG rounds = ROUNDS, long_rounds = 2; /* volatile: unrolled, each round would have its own stack */
 
 static void say(const char *name, const volatile void *address)
 {
@@ -43,7 +43,7 @@ static void await_value(volatile LONG *value, LONG wanted)
         usleep(100);
 }
 
-/* A thread is about to do one thing in which it waits. */
+/* A thread is about to perform one operation in which it waits. */
 typedef struct waiter {
     HANDLE thread;
     DWORD id;
@@ -166,7 +166,7 @@ static void crowd(void)
         join(waiters[i]);
 }
 
-/* Sharers that keep an exclusive waiter out, and release one after the other. */
+/* Sharers that block an exclusive waiter, and release one after the other. */
 
 static volatile LONG sharing, turn;
 static void (*share)(void), (*unshare)(void);
@@ -294,7 +294,7 @@ static void pointer(void)
     CloseHandle(other);
 }
 
-/* An owner that becomes a sharer lets waiting sharers in. */
+/* An owner that becomes a sharer admits waiting sharers. */
 static void convert(void)
 {
     waiter w;
@@ -343,7 +343,7 @@ static void leave(void)
     usleep(1000);
 }
 
-/* A wait for a section that is given up: STATUS_POSSIBLE_DEADLOCK. */
+/* An abandoned wait for a section: STATUS_POSSIBLE_DEADLOCK. */
 
 static void enter_or_give_up(void)
 {
@@ -381,7 +381,7 @@ static void forks(void)
     join(w);
 }
 
-/* For ever, until standard input ends. */
+/* Until standard input ends. */
 
 static DWORD WINAPI be_busy(void *context)
 {

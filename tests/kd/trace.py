@@ -473,7 +473,7 @@ def attached(tap, folder):
             time.sleep(0.3)
             p.process.kill()
             command.stderr.read()
-        tap.case("attached: one at a time", [] if busy.returncode == 1 and "recorded already" in busy.stderr else [busy])
+        tap.case("attached: one at a time", [] if busy.returncode == 1 and "already being recorded" in busy.stderr else [busy])
         tap.case("attached: a process that is killed leaves what was recorded",
                  differences("status", command.returncode, 0)
                  + ([] if Trace(Path(folder) / "killed.json").of("wait") else ["no wait"]))
@@ -496,7 +496,7 @@ def attached(tap, folder):
     with Program("busy", INTERLOCK_TRACE=f"{folder}/own.json") as p:
         _, result = attach_trace(folder, p, "--seconds", "0.1")
         tap.case("attached: not over a recording of the process's own",
-                 [] if result.returncode == 1 and "recorded already" in result.stderr else [result])
+                 [] if result.returncode == 1 and "already being recorded" in result.stderr else [result])
     for words in (["--seconds", "0", "1"], ["--seconds", "1", "true"], ["--seconds", "x", "1"]):
         result = run([INTERLOCK, "trace", *words], folder)
         tap.case(f"attached: {' '.join(words)} is refused", differences("status", result.returncode, 2))

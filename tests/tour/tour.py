@@ -170,7 +170,7 @@ def cancel(output):
 def port(output):
     return [f"not shown: {wanted}" for wanted in (
         r"  there +8 functions, +9 calls\n", r"  out of scope +2 functions, +2 calls +registry 2\n",
-        r"    RegOpenKeyEx +port.c:11\n", r"  %ld and its like: .*\n +port.c:17\n") if not re.search(wanted, output)]
+        r"    RegOpenKeyEx +port.c:11\n", r"  %ld and similar: .*\n +port.c:17\n") if not re.search(wanted, output)]
 
 
 def processes(output):
@@ -264,7 +264,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         gone = 'case $0 in *tour-qlocks) exit 3;; esac'
         tap.case("a program that cannot be looked at", failed(Tour(with_programs(folder, gone)), "qlocks",
-                                                              "is not ready to be looked at"))
+                                                              "is not ready to be inspected"))
     tap.done()
 
 

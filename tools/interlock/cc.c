@@ -1,10 +1,9 @@
 /*
  * cc.c: interlock cc and interlock c++, compilers for Win32 sources.
  *
- * The host's compiler runs with what a compiler for Windows knows before its first header, with the headers, and, when it
- * links, with the library. Options of the caller come later on the command line and win. Left out are options that only
- * mean something to a linker of Windows programs, and the import libraries, whose functions libinterlock has or nothing
- * has.
+ * The host's compiler runs with the predefined words of a compiler for Windows, with the headers, and, when it links,
+ * with the library. Options of the caller come later on the command line and win. Options that only matter to a linker
+ * for Windows are dropped, and so are import libraries: libinterlock has their functions, or nothing has.
  */
 #include "command.h"
 #include "words.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as gcc for Windows has it. The formats are Microsoft's
+/* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as in gcc for Windows. The formats are Microsoft's
    (keywords.h): the compiler would check them by the host's rules. */
 static const char predefined[] = "-D_WIN32=1 -D_WIN64=1 -DWIN32=1 -D_INTEGRAL_MAX_BITS=64 -fshort-wchar -fms-extensions -fPIC "
                                  "-D__INTERLOCK_CC__=1 -Wno-format -fno-builtin-printf -fno-builtin-fprintf "
@@ -52,7 +51,7 @@ static const char *const import_libraries[] = {
 
 static const char usage[] =
     "usage: interlock cc|c++ [--compiler=COMMAND] [options of the compiler] FILE...\n"
-    "Compiles and links Win32 sources: with _WIN32, a 16-bit wchar_t, __declspec and its like, windows.h, and libinterlock.\n"
+    "Compiles and links Win32 sources: with _WIN32, a 16-bit wchar_t, __declspec and similar words, windows.h, and libinterlock.\n"
     "  --compiler=COMMAND  the compiler below: gcc or clang, g++ or clang++; default: INTERLOCK_CC or gcc, for c++\n"
     "                      INTERLOCK_CXX or g++\n"
     "  --private-library   links a copy of the library whose names no other library of the process sees\n"
@@ -60,12 +59,12 @@ static const char usage[] =
 
 typedef struct driver {
     const char *compiler;
-    words arguments;           /* of the caller, without what is left out */
+    words arguments;           /* of the caller, without the dropped ones */
     bool links;
     bool has_input;
     bool is_private;
     const char *output;
-    const char *import_library; /* to be made beside the output, or NULL */
+    const char *import_library; /* created beside the output, or NULL */
 } driver;
 
 static bool is_in(const char *const *list, const char *word)
@@ -152,7 +151,8 @@ static void add_headers(words *command)
     words_format(command, "%s/interlock/win32/keywords.h", include);
 }
 
-/* Programs of the build directory find the library there; where it is installed, the loader does, as with pkg-config. */
+/* Programs built with an uninstalled command find the library in the build directory; an installed library is found by
+   the loader, as with pkg-config. */
 static void add_library(words *command)
 {
     words_format(command, "-L%s", place_library());
@@ -191,7 +191,7 @@ static int write_import_library(const driver *self)
 
 static int compile(driver *self)
 {
-    static words command; /* static: never freed, and no leak */
+    static words command; /* static: never freed, and not a leak */
     int status;
 
     words_split(&command, self->compiler);

@@ -133,7 +133,7 @@ static bool is_object_of_library(Dwarf_Die *type, Dwarf_Word offset)
     return file != NULL && strstr(file, "/interlock/") != NULL;
 }
 
-/* Parts inside of what has no parts are named by their offset. */
+/* Parts of an opaque object are named by their offset. */
 static bool describe_inside(Dwarf_Die *type, Dwarf_Word offset, char *text, size_t size, int depth)
 {
     int tag = dwarf_tag(type);
@@ -151,7 +151,7 @@ static bool describe_inside(Dwarf_Die *type, Dwarf_Word offset, char *text, size
     return true;
 }
 
-/* Objects that are used as a whole are not taken apart: locks, and what the standard library keeps to itself. */
+/* Opaque objects are not divided: locks, and internals of the standard library. */
 static void shorten(char *text)
 {
     static const char *const inner[] = {".__data", ".__size", ".__align", "._M_", ".__", ".Ptr", ".Value"};

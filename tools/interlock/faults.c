@@ -1,11 +1,11 @@
 /*
- * faults.c: interlock faults: runs a test again and again, until each call stack of an allocation has failed once.
+ * faults.c: interlock faults: runs a test repeatedly, until each call stack of an allocation has failed once.
  *
  * A run fails one allocation: the library chooses it and writes it to the state file before it fails (src/ke/fault.h). This
- * command writes how the run ended. So the file always says what was found, and a command that was interrupted continues
- * where it was:
+ * command writes how the run ended. So the file always has the results, and an interrupted command continues where it
+ * stopped:
  *
- *     command ARGUMENTS        first line: whose state it is
+ *     command ARGUMENTS        first line: the command of this state file
  *     fault RUN STACK FRAMES   by the test
  *     leak RUN BLOCKS          by the test, at its end
  *     result RUN HOW NUMBER    HOW: exit, signal, hung, exception, interrupted
@@ -40,7 +40,7 @@ typedef struct options {
     char **command;
 } options;
 
-/* What the file says of one run. */
+/* The record of one run. */
 typedef struct run {
     char stack[20];
     char *frames;
@@ -62,8 +62,8 @@ static const char help[] =
     "usage: interlock faults [--state FILE] [--timeout SECONDS] [--most RUNS] [--fresh] [-v] [--] COMMAND [ARGUMENTS]\n"
     "       interlock faults --only STACK [--state FILE] [--] COMMAND [ARGUMENTS]\n\n"
     "Runs a test of driver code until each distinct call stack of an allocation or creation has failed once, one per run,\n"
-    "with the verifier on. Reports the failures that made the test crash, hang or leak. The state file has what was found;\n"
-    "the same command continues where it was interrupted. --fresh begins again. --only repeats one failure, with the\n"
+    "with the verifier on. Reports the failures that made the test crash, hang or leak. Results are kept in the state file;\n"
+    "the same command continues where it was interrupted. --fresh starts over. --only repeats one failure, with the\n"
     "test's output; a debugger may be the command.\n\n"
     "Exit status: 0 if nothing was found, 1 if something was, or the test fails by itself, 2 for wrong usage.\n";
 
@@ -217,7 +217,7 @@ static bool await(pid_t child, long seconds, int *status)
     return in_time;
 }
 
-/* cmocka turns a fault of the machine into a failed test. */
+/* cmocka turns a hardware fault into a failed test. */
 static bool log_has_exception(const options *o)
 {
     char path[LONGEST_PATH], line[LONGEST_LINE];
@@ -256,7 +256,7 @@ static void make_run(const options *o, unsigned long number, run *r)
     r->has_result = true;
 }
 
-/* What was found. */
+/* Results. */
 
 static bool is_finding(const run *r)
 {
@@ -328,7 +328,7 @@ static int summarize(const state *s)
         leaks += r->leaks != 0;
     }
     printf("%zu stacks have failed%s: %zu made the test crash, %zu hang, %zu leak\n", faults,
-           s->complete ? ", all that there are" : "", crashes, hangs, leaks);
+           s->complete ? ", which is all of them" : "", crashes, hangs, leaks);
     return findings != 0;
 }
 
@@ -344,8 +344,8 @@ static bool begin(const options *o, state *s)
         unlink(o->state);
     read_state(o->state, s);
     if (s->exists && strcmp(s->command, command) != 0) {
-        fprintf(stderr, "interlock faults: %s is of another command: %s\n"
-                "--fresh begins again, --state names another file\n", o->state, s->command);
+        fprintf(stderr, "interlock faults: %s belongs to another command: %s\n"
+                "--fresh starts over, --state names another file\n", o->state, s->command);
         return false;
     }
     if (s->exists)

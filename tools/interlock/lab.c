@@ -156,7 +156,8 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* A keyboard's interrupt is for the whole job: the guard survives it. A compiler that still runs may add one more file. */
+/* An interrupt from the keyboard goes to the whole job: the guard survives it. A compiler that still runs may add one
+   more file. */
 static void guard_folder(const char *folder)
 {
     int ends[2];
@@ -244,7 +245,7 @@ static bool has_all_files(const words *files)
     return true;
 }
 
-/* From its descriptor: the file is gone already. gdb wants the file. */
+/* From its descriptor: the file has already been removed. gdb needs the file. */
 static int run_program(lab_command *c, const char *folder, const char *program)
 {
     words command = {.count = 0};

@@ -1,4 +1,4 @@
-/* machine.c: interlock machine: makes the world that the names of all users are in. */
+/* machine.c: interlock machine: creates the world for the names of all users. */
 #include "command.h"
 
 #include <errno.h>
@@ -57,14 +57,14 @@ int command_machine(int argc, char **argv)
         bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
         fprintf(help ? stdout : stderr, "usage: interlock machine\n\n"
-                "Makes the world of the names that begin with Global\\, for all users, and prints where it is. For root.\n");
+                "Creates the world for names that begin with Global\\, shared by all users, and prints its path. Needs root.\n");
         return help ? 0 : 2;
     }
     snprintf(path, sizeof(path), HAL_COMMON_MEMORY WO_MACHINE_NAME, WO_VERSION,
              stat("/proc/self/ns/pid", &namespace) == 0 ? (unsigned long long)namespace.st_ino : 0);
     error = geteuid() == 0 ? make_world(path) : EPERM;
     if (error != 0 && error != EEXIST) {
-        fprintf(stderr, "interlock: %s cannot be made: %s\n", path, error == EPERM ? "only root can" : strerror(error));
+        fprintf(stderr, "interlock: %s cannot be created: %s\n", path, error == EPERM ? "only root can" : strerror(error));
         return 1;
     }
     if (!is_usable(path)) {

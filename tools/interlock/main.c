@@ -15,7 +15,7 @@ typedef struct subcommand {
     int (*run)(int argc, char **argv);
 } subcommand;
 
-/* What is left out of this build is still listed, and says so. */
+/* Subcommands that are not in this build are still listed, and marked. */
 #ifdef INTERLOCK_KD
 #define DEBUGGER(run) run
 #else
@@ -30,16 +30,16 @@ typedef struct subcommand {
 static const subcommand subcommands[] = {
     {"cc", "compile and link Win32 sources in C", command_cc},
     {"c++", "compile and link Win32 sources in C++", command_cxx},
-    {"port", "what of a Win32 source tree is there, what is missing, what to look at", command_port},
+    {"port", "which functions of a Win32 source tree exist, which are missing, what needs attention", command_port},
     {"lab", "run a test under every schedule", command_lab},
     {"faults", "run a test until each of its allocations has failed once", command_faults},
-    {"machine", "make the world of names that all users share: Global\\", command_machine},
+    {"machine", "create the world of names that all users share: Global\\", command_machine},
     {"ps", "the processes that use Interlock", DEBUGGER(command_ps)},
     {"session", "objects that processes share: names, handles, owners, waiters, deadlocks", DEBUGGER(command_session)},
     {"threads", "the threads of a process or core file, and what they wait for", DEBUGGER(command_threads)},
     {"deadlocks", "threads whose waits can never end, and why", DEBUGGER(command_deadlocks)},
-    {"explain", "what happened to a process, of a bugcheck's report, a core file or live", DEBUGGER(command_explain)},
-    {"graph", "threads, wait blocks, objects and owners: who waits for whom", DEBUGGER(command_graph)},
+    {"explain", "what happened to a process, from a bugcheck report, a core file or a process", DEBUGGER(command_explain)},
+    {"graph", "threads, wait blocks, objects and owners: the wait graph", DEBUGGER(command_graph)},
     {"locks", "locks with their owners and waiters", DEBUGGER(command_locks)},
     {"object", "a dispatcher object, its flags and waiters", DEBUGGER(command_object)},
     {"handles", "the handle table", DEBUGGER(command_handles)},
@@ -47,11 +47,11 @@ static const subcommand subcommands[] = {
     {"dpcs", "what runs and waits on the processors", DEBUGGER(command_dpcs)},
     {"timers", "the timers that are set", DEBUGGER(command_timers)},
     {"pool", "pool memory by tag", DEBUGGER(command_pool)},
-    {"snapshot", "a process in a file for the other views, and what moved between two", DEBUGGER(command_snapshot)},
+    {"snapshot", "saves a process in a file for the other views, and compares two", DEBUGGER(command_snapshot)},
     {"trace", "the waits, signals and contended acquires of a command or process, as a trace", DEBUGGER(command_trace)},
-    {"contention", "the most contended locks of a command or process: who waited, and who held them", DEBUGGER(command_contention)},
+    {"contention", "the most contended locks of a command or process, with holders and waiters", DEBUGGER(command_contention)},
     {"top", "deadlocks, contended locks and long waits, refreshed", DEBUGGER(command_top)},
-    {"view", "all of it on a web page, live", PAGE(command_view)},
+    {"view", "everything on a live web page", PAGE(command_view)},
 };
 
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -62,7 +62,7 @@ static int usage(FILE *to)
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         fprintf(to, "  %-10s %s%s\n", subcommands[i].name, subcommands[i].purpose,
                 subcommands[i].run == NULL ? " (not in this build)" : "");
-    fprintf(to, "  %-10s what a subcommand takes: interlock help SUBCOMMAND\n", "help");
+    fprintf(to, "  %-10s the usage of a subcommand: interlock help SUBCOMMAND\n", "help");
     return to == stderr ? 2 : 0;
 }
 
@@ -87,7 +87,7 @@ static const subcommand *find(const char *name)
     return NULL;
 }
 
-/* interlock-cc is interlock cc: build systems want a compiler of one word. */
+/* interlock-cc is interlock cc: build systems need a one-word compiler. */
 static const subcommand *find_by_link(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -104,7 +104,7 @@ static bool is_compiler(const subcommand *c)
 static int run(const subcommand *c, int argc, char **argv)
 {
     if (c->run == NULL) {
-        fprintf(stderr, "interlock: %s is not in this build: it was made without %s (scripts/ensure-deps tools)\n", c->name,
+        fprintf(stderr, "interlock: %s is not in this build: it was built without %s (scripts/ensure-deps tools)\n", c->name,
                 strcmp(c->name, "view") == 0 ? "libmicrohttpd" : "libdw");
         return 2;
     }

@@ -1,4 +1,4 @@
-/* words.h: a command line that grows, and where the command finds what it is made of. */
+/* words.h: a growing command line, and the locations of the command's files. */
 #ifndef INTERLOCK_WORDS_H
 #define INTERLOCK_WORDS_H
 

@@ -1,8 +1,8 @@
 /*
- * analyse.c: which functions of Windows a source uses, and what in it will not work as it did.
+ * analyse.c: which functions of Windows a source uses, and what will not work as on Windows.
  *
- * There is no parser of declarations: a rule looks at a few tokens around the one that it is about. What matters is that
- * names in comments, strings, other namespaces and members of classes are not taken for functions of Windows.
+ * There is no parser for declarations: a rule checks a few tokens around its own. Names in comments, strings, other
+ * namespaces and members of classes must not be mistaken for functions of Windows.
  */
 #include "tree.h"
 
@@ -15,22 +15,22 @@
 const look_kind look_kinds[LOOK_COUNT] = {
     [LOOK_LONG_INTERLOCKED] = {"long-interlocked", "long passed to Interlocked functions",
                                "They change 32 bits, long has 64: declare it LONG."},
-    [LOOK_SCAN_LONG] = {"scan-long", "%ld and its like in scanf", "It stores 64 bits into a LONG or DWORD of 32: use %d, %u."},
-    [LOOK_PRINT_LONG] = {"print-long", "%ld and its like", "It prints 64 bits of a LONG or DWORD of 32: use %d, %u; -Wformat finds them."},
+    [LOOK_SCAN_LONG] = {"scan-long", "%ld and similar in scanf", "It stores 64 bits into a LONG or DWORD of 32: use %d, %u."},
+    [LOOK_PRINT_LONG] = {"print-long", "%ld and similar", "It prints 64 bits of a LONG or DWORD of 32: use %d, %u; -Wformat finds them."},
     [LOOK_LONG_LIMITS] = {"long-limits", "limits of long", "They are those of 64 bits, not of LONG and DWORD."},
     [LOOK_SIZE_OF_LONG] = {"size-of-long", "sizeof(long)", "It is 8, not 4."},
     [LOOK_REDECLARED] = {"redeclared", "prototypes of Windows functions", "With long for LONG or DWORD they conflict: include windows.h."},
     [LOOK_REDECLARED_TYPE] = {"redeclared-type", "types of Windows defined with long", "They conflict: include windows.h."},
     [LOOK_POSIX_NAME] = {"posix-name", "functions of POSIX names over Win32",
                          "They replace the C library's own in the whole process: give them a prefix, or hide them."},
-    [LOOK_DLL_MAIN] = {"dll-main", "DllMain", "Nothing calls it: docs/porting-win32.md has what does."},
-    [LOOK_TLS_CALLBACK] = {"tls-callback", "TLS callbacks", "The loader of Linux has none: docs/porting-win32.md has what there is."},
+    [LOOK_DLL_MAIN] = {"dll-main", "DllMain", "Nothing calls it here: see docs/porting-win32.md."},
+    [LOOK_TLS_CALLBACK] = {"tls-callback", "TLS callbacks", "Linux's loader has none: see docs/porting-win32.md."},
     [LOOK_EXCEPTION] = {"exception", "structured exceptions", "Raised exceptions are caught, faults of the processor are not."},
     [LOOK_FAULT] = {"fault", "faults as exceptions", "A fault ends the process, or is a signal."},
     [LOOK_ASSEMBLY] = {"assembly", "Microsoft's inline assembly", "gcc and clang have another syntax."},
     [LOOK_ALIGN_STRUCT] = {"align-struct", "__declspec(align) before struct", "It has no effect there: write it behind struct."},
-    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names do not reach other processes."},
-    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know the library's own modules and functions."},
+    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names reach processes of the same user only: see docs/processes.md."},
+    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know only the library's own modules and functions."},
     [LOOK_WIDE_LIBRARY] = {"wide-library", "wide strings and streams of C++", "With a wchar_t of 16 bits they must not be used."},
 };
 
@@ -395,7 +395,8 @@ static void look_at_word(analysis *self, size_t i)
         look_at_typedef(self, i);
 }
 
-/* extern "C" { and namespace x { are no depth; their closing braces are not told from others, so the depth stays at 0. */
+/* extern "C" { and namespace x { do not count; their closing braces are not distinguished from others, so the depth
+   stays at 0. */
 static bool opens_scope(const analysis *self, size_t i)
 {
     if (i != 0 && at(self, i - 1)->kind == TOKEN_STRING)
@@ -500,7 +501,7 @@ static void decide_candidates(tree *self)
         qsort(list->place, list->count, sizeof(*list->place), compare_places);
 }
 
-/* A header of that name in the tree is the one that is meant. */
+/* If the tree has a header of that name, that one is meant. */
 static void drop_own_headers(tree *self)
 {
     for (size_t file = 0; file < self->file_count; file++) {

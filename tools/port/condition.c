@@ -159,5 +159,5 @@ verdict condition_of(const char *text, size_t length)
     verdict value = parse_or(&self);
 
     skip_blanks(&self);
-    return self.failed || self.at != self.end ? VERDICT_MAYBE : value; /* a comparison, or no expression */
+    return self.failed || self.at != self.end ? VERDICT_MAYBE : value; /* a comparison, or not an expression */
 }

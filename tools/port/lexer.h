@@ -1,8 +1,8 @@
 /*
  * lexer.h: the tokens of a C or C++ source that a compiler for Windows would see.
  *
- * Comments and continued lines are removed. Branches of #if that are certainly not for Windows are left out; where that is
- * not certain, all branches are there. The source may be anything: every byte belongs to some token, or to none.
+ * Comments and continued lines are removed. Branches of #if that are certainly not for Windows are skipped; if that is
+ * not certain, all branches are kept. The source may be arbitrary bytes: every byte belongs to some token, or to none.
  */
 #ifndef INTERLOCK_PORT_LEXER_H
 #define INTERLOCK_PORT_LEXER_H
@@ -18,7 +18,7 @@ typedef enum token_kind {
     TOKEN_MARK,      /* one character, or -> or :: */
     TOKEN_INCLUDE,   /* the name of the header */
     TOKEN_DEFINE,    /* the name of the macro; its definition follows */
-    TOKEN_IF,        /* #if, #else or #elif, #endif around something that is there */
+    TOKEN_IF,        /* #if, #else or #elif, #endif around kept tokens */
     TOKEN_ELSE,
     TOKEN_ENDIF,
 } token_kind;

@@ -7,7 +7,7 @@
 
 typedef struct sdk_area {
     const char *name;
-    bool in_scope; /* Interlock means to have what belongs to it */
+    bool in_scope; /* Interlock covers this area */
 } sdk_area;
 
 typedef struct sdk_name {

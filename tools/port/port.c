@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const char usage[] = "usage: interlock port [-v] [--json] DIRECTORY|FILE\n"
-                            "Which functions of Windows the sources call and Interlock has, and what to look at.\n"
-                            "  -v      every place, and also the functions that are there\n"
+                            "Shows which functions of Windows the sources call, which of them Interlock has, and what needs attention.\n"
+                            "  -v      also every place, and the functions that exist\n"
                             "  --json  for programs\n";
 
 int command_port(int argc, char **argv)

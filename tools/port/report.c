@@ -1,4 +1,4 @@
-/* report.c: a summary on top, by which a person decides, and then the places. */
+/* report.c: a summary for a decision first, then the places. */
 #include "report.h"
 #include "json.h"
 #include "text.h"

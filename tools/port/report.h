@@ -1,4 +1,4 @@
-/* report.h: what was found, for people and for programs. */
+/* report.h: the results, as text and as JSON. */
 #ifndef INTERLOCK_PORT_REPORT_H
 #define INTERLOCK_PORT_REPORT_H
 

@@ -2,7 +2,7 @@
  * tree.c: reads the sources below a folder.
  *
  * The tree is not trusted: symbolic links below it are not followed, only ordinary files are read, and there are limits for
- * the size of a file and the depth of folders. What was left out is counted.
+ * the size of a file and the depth of folders. Skipped files are counted.
  */
 #include "tree.h"
 #include "text.h"

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* What a porter should look at; look_kinds describes them. */
+/* What needs attention when porting; look_kinds describes them. */
 typedef enum look {
     LOOK_LONG_INTERLOCKED,
     LOOK_SCAN_LONG,
@@ -76,7 +76,7 @@ typedef struct tree {
     size_t candidate_count, candidate_capacity;
 } tree;
 
-/* NULL: it cannot be opened; errno says why. */
+/* NULL: it cannot be opened; errno has the reason. */
 tree *tree_read(const char *path);
 void tree_free(tree *dead);
 
@@ -87,7 +87,7 @@ void name_set_free(name_set *set);
 /* The number of a name; count if it is none of them. */
 size_t tree_find(const sdk_name *table, size_t count, const char *name, size_t length);
 
-/* The analysis of a file that was read, and of what only the whole tree decides. */
+/* The analysis of one file, and of what depends on the whole tree. */
 void analyse_source(tree *self, const source *text, uint32_t file, bool is_header);
 void analyse_end(tree *self);
 

@@ -935,8 +935,8 @@ WINBASEAPI DWORD WINAPI GetFileType(HANDLE hFile);
 WINBASEAPI BOOL WINAPI ReadFile(HANDLE hFile, LPVOID lpBuffer, DWORD nNumberOfBytesToRead, LPDWORD lpNumberOfBytesRead,
                                 LPOVERLAPPED lpOverlapped);
 
-/* Writes all bytes. Fails with ERROR_NO_DATA if nobody can read them; there is no SIGPIPE. Differs: as ReadFile. Since
-   NT 3.1. */
+/* Writes all bytes. Fails with ERROR_NO_DATA if there is no reader; there is no SIGPIPE. Differs: as ReadFile. Since NT
+   3.1. */
 WINBASEAPI BOOL WINAPI WriteFile(HANDLE hFile, LPCVOID lpBuffer, DWORD nNumberOfBytesToWrite,
                                  LPDWORD lpNumberOfBytesWritten, LPOVERLAPPED lpOverlapped);
 

@@ -37,9 +37,9 @@ WINBASEAPI DWORD WINAPI WaitForManyObjects(DWORD nCount, const HANDLE *lpHandles
                                            BOOL bAlertable, DWORD *lpIndex);
 
 /*
- * Wait chains. What a thread waits on, who owns that, and what the owner waits on. A chain is a
- * snapshot: all threads of the process are held at the entry points of the library while it is taken. Other processes
- * go on; a cycle through them is found twice, with the same waits.
+ * Wait chains. What a thread waits on, which thread owns it, and what the owner waits on. A chain is a snapshot: all
+ * threads of the process are held at the entry points of the library while it is taken. Other processes keep running; a
+ * cycle through them is found twice, with the same waits.
  */
 
 typedef LPVOID HWCT;
@@ -113,11 +113,11 @@ WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBAC
 /* Closes the session. Since Vista. */
 WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
 
-/* Stores up to 16 nodes, from a thread over what it waits on to the owner, and whether they form a cycle. Fails with
+/* Stores up to 16 nodes, alternating between threads and what they wait on, and whether they form a cycle. Fails with
    ERROR_OBJECT_NOT_FOUND if there is no such thread, with ERROR_MORE_DATA if the chain is longer; the nodes that fit
-   are valid. WCT_OUT_OF_PROC_FLAG: shared mutexes are followed into other processes. Differs: a thread of another process
-   must have used a shared object, and what it waits for in its own process is not known (WctStatusUnknown); critical
-   sections, mutexes, threads and processes: anything else is WctUnknownType. Since Vista. */
+   are valid. WCT_OUT_OF_PROC_FLAG: shared mutexes are followed into other processes. Differs: a thread of another
+   process must have used a shared object, and what it waits for in its own process is not known (WctStatusUnknown);
+   critical sections, mutexes, threads and processes: anything else is WctUnknownType. Since Vista. */
 WINBASEAPI BOOL WINAPI GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD ThreadId,
                                           LPDWORD NodeCount, PWAITCHAIN_NODE_INFO NodeInfoArray, LPBOOL IsCycle);
 

@@ -3,8 +3,8 @@
  * installed (Debian: relacy-dev; scripts/ensure-deps compare). run.py runs them all.
  *
  * usage: relacy-programs NAME random|full|bound:N ITERATIONS
- * prints the verdict, the executions until it was known, and the seconds. A search that does not end is the caller's to
- * end.
+ * prints the verdict, the executions until it was known, and the seconds. The caller ends a search that does not
+ * finish.
  */
 #include <cstdlib>
 #include <cstring>

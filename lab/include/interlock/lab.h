@@ -111,12 +111,12 @@ void LabAdvanceTime(uint64_t Time);
 
 /*
  * Between these two the calling thread is inside the C library, as an interrupt sees it: one that would stop the thread
- * is put off, and comes again after the thread has left.
+ * is deferred until the thread has left.
  */
 void LabEnterLibc(void);
 void LabLeaveLibc(void);
 
-/* Memory of the schedule. Accessing freed memory is a failure. It is used again only if .Reuse allows that. */
+/* Memory of the schedule. Accessing freed memory is a failure. It is reused only if .Reuse allows that. */
 void *LabAllocate(size_t Size);
 void LabFree(void *Memory);
 

@@ -27,7 +27,8 @@ int main()
     std::lock_guard<std::mutex> guard(mutex);
     const derived object;
     const base &seen = object;
-    const std::filesystem::path path = std::filesystem::path("a") / "b"; /* a member of the C++ library: of its own layout */
+    const std::filesystem::path path = std::filesystem::path("a") / "b"; /* a type of the C++ library, with its own
+                                                                            layout */
 
     std::cout << seen.answer() << ' ' << path.string() << '\n';
     return seen.answer() == 42 && path.string() == "a/b" && counter_add(2, 10) == 20 ? 0 : 1;

@@ -1,4 +1,5 @@
-/* Interlocked functions on long, which has 64 bits here, and on LONG, in C and in C++. Returns 0 if both are whole. */
+/* Interlocked functions on long, which has 64 bits here, and on LONG, in C and in C++. Returns 0 if both are
+   correct. */
 #include <windows.h>
 
 static volatile long wide = -1;

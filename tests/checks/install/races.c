@@ -4,8 +4,8 @@
  *   races         each takes the same lock, or waits for the same object, around its increment: no race
  *   races race    each takes one of its own: a race for every primitive
  *
- * In a race both meet between lock and increment, by atomics that order nothing, so that what a detector can find does
- * not depend on how they are scheduled.
+ * In a race both threads synchronize between lock and increment, by relaxed atomics, so that the detection does not
+ * depend on scheduling.
  */
 #include <interlock/ex.h>
 #include <interlock/win32.h>
@@ -121,7 +121,7 @@ static void give_resource(struct lock *lock)
     KeLeaveCriticalRegion();
 }
 
-/* A function with its own name for each, by which a report is recognised. */
+/* One named function for each, to identify a report. */
 #define GUARDED(name, take, give)                                                                                      \
     static __attribute__((noinline)) void use_##name(struct lock *lock)                                                \
     {                                                                                                                  \

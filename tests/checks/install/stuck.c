@@ -1,4 +1,4 @@
-/* stuck.c: two threads take two critical sections in opposite order, and stay there. */
+/* stuck.c: two threads take two critical sections in opposite order, and deadlock. */
 #include <windows.h>
 
 static CRITICAL_SECTION sections[2];

@@ -1,4 +1,4 @@
-/* registry.h: a registry that is empty, for clients that ask it for the speed of the processor. */
+/* registry.h: an empty registry, for clients that query the processor's speed. */
 #ifndef CLIENTS_SHIMS_REGISTRY_H
 #define CLIENTS_SHIMS_REGISTRY_H
 

@@ -1,4 +1,4 @@
-/* missing.c: what winpthreads calls and Interlock has not got; weak, so that its own come first. */
+/* missing.c: functions that winpthreads calls and Interlock lacks; weak, so that its own take precedence. */
 #include <stdio.h>
 
 #include <windows.h>

@@ -1,4 +1,4 @@
-/* check.c: what a view may write: characters that no terminal obeys, in valid UTF-8; and valid JSON. */
+/* check.c: what a view may write: valid UTF-8 without terminal controls; and valid JSON. */
 #include "check.h"
 
 #include "text.h"

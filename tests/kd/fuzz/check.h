@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the problem. */
 const char *problem_of_text(const char *text, size_t length);
 const char *problem_of_json(const char *text, size_t length);
 

@@ -147,7 +147,7 @@ static void damage_all(base *b, const uint8_t *bytes, size_t size, size_t first,
         damage(b, bytes + i, first, last < b->size ? last : b->size);
 }
 
-/* Or cut off, or longer than it is. */
+/* Or truncated, or extended. */
 static void resize(base *b, const uint8_t *bytes, size_t size)
 {
     uint32_t where;
@@ -322,7 +322,7 @@ static void open_snapshots(const char *folder)
         fail(folder, "there is no snapshot in it", "", 0);
 }
 
-/* Whatever is refused undamaged is no test. */
+/* A file that is rejected undamaged tests nothing. */
 static void check_bases(void)
 {
     const char *converted[] = {"-o", output, "--convert", trace.path, NULL};

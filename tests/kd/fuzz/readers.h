@@ -1,5 +1,5 @@
 /*
- * readers.h: the readers of the debugger over files that are damaged as an input says, in this process: memory of a
+ * readers.h: the readers of the debugger over files damaged according to an input, in this process: memory of a
  * snapshot, headers and notes of a snapshot, recordings of traces and of contention, the file of a program, a world of
  * shared objects.
  *
@@ -15,9 +15,9 @@
 
 #define READERS_MOST_BYTES (3 + 13 * 40)
 
-/* The folder that bases.py has filled. Ends the process if one of its files is missing or is refused undamaged. */
+/* The folder that bases.py has filled. Ends the process if one of its files is missing or is rejected undamaged. */
 void readers_start(const char *folder);
-/* Aborts, having said why, if a reader writes what is not UTF-8, what a terminal obeys, or what is not JSON. */
+/* Aborts with a message if a reader writes invalid UTF-8, terminal controls or invalid JSON. */
 void readers_run(const uint8_t *bytes, size_t size);
 unsigned readers_count(void); /* values of the first byte that differ */
 

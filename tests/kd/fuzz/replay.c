@@ -2,8 +2,8 @@
  * replay.c: the readers of the debugger over damaged files without a fuzzer: inputs that are kept, and random ones.
  *
  * usage: kd-replay FOLDER FIRST COUNT [INPUT...]
- * FOLDER is what bases.py has filled. Runs the inputs, then the random ones of COUNT seeds from FIRST. Which one runs is in
- * FOLDER/current, for a test to say if this process does not end well.
+ * FOLDER is what bases.py has filled. Runs the inputs, then the random ones of COUNT seeds from FIRST. The current one
+ * is in FOLDER/current, for the test's report if this process crashes.
  */
 #include "readers.h"
 

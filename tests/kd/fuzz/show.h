@@ -1,4 +1,4 @@
-/* show.h: views of the debugger, run in this process, and what they write held against check.h. */
+/* show.h: views of the debugger, run in this process, with their output checked by check.h. */
 #ifndef INTERLOCK_KD_FUZZ_SHOW_H
 #define INTERLOCK_KD_FUZZ_SHOW_H
 

@@ -1,8 +1,8 @@
 /*
- * views.c: every view of a process or core file, as text and as JSON, in one process: what each writes is checked.
+ * views.c: every view of a process or core file, as text and as JSON, in one process, with their output checked.
  *
  * usage: kd-views PID|CORE [VIEW...]
- * The status is 0; 1 if the debugger refuses it, having said why. Anything else is a fault of the debugger.
+ * The status is 0, or 1 if the debugger rejects it with a message. Anything else is a bug of the debugger.
  */
 #include "show.h"
 #include "views.h"
@@ -25,7 +25,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
     return argc == 2;
 }
 
-/* Of one snapshot, as `interlock view` does it. What is not found any more is said, and is no fault. */
+/* Of one snapshot, as `interlock view` does it. What is no longer found is reported, and is not a failure. */
 static void show_all(kd_target *target, int argc, char **argv)
 {
     char said[1024] = "";

@@ -1,1 +1,1 @@
-/* The released tests include this header of the sources, which the released sources do not have any more. */
+/* The released tests include this header of the sources, which the released sources no longer have. */
