@@ -4,7 +4,6 @@
 #include "ntp.h"
 
 #include "../ob/borrow.h"
-#include "../ob/namespace.h"
 #include "../ob/share.h"
 
 static VOID NtpDescribeEvent(PVOID Object, POBP_NEW New)
@@ -346,37 +345,4 @@ NTSTATUS NtSetLowWaitHighEventPair(HANDLE EventPairHandle)
 NTSTATUS NtSetHighWaitLowEventPair(HANDLE EventPairHandle)
 {
     return NTP_SERVICE(NtpUseEventPair(EventPairHandle, NtpSetHighWaitLow));
-}
-
-/* The events for scarce and for plentiful memory. win32/memorystatus.c decides when they are set. */
-
-static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
-{
-    UNREFERENCED_PARAMETER(Context);
-    KeInitializeEvent(Object, NotificationEvent, FALSE);
-    return STATUS_SUCCESS;
-}
-
-static UNICODE_STRING NtpMemoryNames[] = {
-    RTL_CONSTANT_STRING(u"\\KernelObjects\\LowMemoryCondition"),
-    RTL_CONSTANT_STRING(u"\\KernelObjects\\HighMemoryCondition"),
-};
-static OBP_SYSTEM_OBJECT NtpMemoryConditions[RTL_NUMBER_OF(NtpMemoryNames)];
-
-static VOID NtpRegisterMemoryConditions(VOID)
-{
-    for (ULONG Index = 0; Index < RTL_NUMBER_OF(NtpMemoryConditions); Index += 1) {
-        NtpMemoryConditions[Index].Path = NtpMemoryNames[Index].Buffer;
-        NtpMemoryConditions[Index].Blueprint =
-            (OBP_BLUEPRINT){*ExEventObjectType, sizeof(KEVENT), NtpInitializeMemoryEvent, NULL};
-        ObpRegisterSystemObject(&NtpMemoryConditions[Index]);
-    }
-}
-KI_INITIALIZER(KiInitializeServices, NtpRegisterMemoryConditions);
-
-NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event)
-{
-    OBJECT_ATTRIBUTES Attributes;
-    InitializeObjectAttributes(&Attributes, &NtpMemoryNames[High], 0, NULL, NULL);
-    return NtOpenEvent(Event, DesiredAccess, &Attributes);
 }
