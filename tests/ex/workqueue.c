@@ -134,7 +134,7 @@ static void test_workers_leave(void **state)
     __atomic_store_n(&ExpWorkerPatience, patience, __ATOMIC_RELAXED);
 }
 
-/* Queued from DISPATCH_LEVEL, as usual. */
+/* Work items are usually queued by DPCs. */
 static VOID queue_from_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
 {
     job *j = context;

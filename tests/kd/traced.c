@@ -1,7 +1,7 @@
 /*
  * traced.c: a program whose waits and contended acquires are known, one by one: nothing is signaled or released before
- * the thread that is to be blocked by it is seen to wait. The arguments are scenarios, run one after the other. It says
- * where its objects and threads are, a line each.
+ * the blocked thread is seen to wait. The arguments are scenarios, run one after the other. It prints its objects and
+ * threads, one per line.
  */
 #include <ntddk.h>
 #include <windows.h>
@@ -72,7 +72,7 @@ static DWORD WINAPI begin(void *context)
     return routine(context);
 }
 
-/* When it returns, the thread waits for nothing but what its routine waits for. */
+/* When it returns, the thread is in the wait of its routine. */
 static HANDLE start(LPTHREAD_START_ROUTINE routine, void *context, const WCHAR *name)
 {
     HANDLE thread;
@@ -307,7 +307,7 @@ static void locks(void)
         hold_and_be_contended(&kinds[i]);
 }
 
-/* A thread that spins does not wait: it is seen in what is recorded of it. Only for a process that is traced. */
+/* A thread that spins does not wait: it is detected through its recording. Only for a process that is traced. */
 
 static KSPIN_LOCK spin_lock;
 
@@ -503,7 +503,7 @@ static void threads(void)
     }
 }
 
-/* The recording is finished while a thread that is about to leave it asks the host for its name. */
+/* The recording is finished while a thread that is about to leave it queries its name from the host. */
 
 void __real_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size);
 void __wrap_HalQueryThreadName(ULONG id, PSTR buffer, SIZE_T size);

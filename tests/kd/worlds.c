@@ -1,8 +1,8 @@
 /*
  * worlds.c: reads damaged copies of a world. usage: kd-worlds FILE COUNT [SEED]
  *
- * A copy has bytes or words of the original changed: to random numbers, to the indices of records, to limits. Reading must
- * end, in time and without a fault; what it returns must be sound.
+ * A copy has bytes or words of the original changed: to random numbers, to the indices of records, to limits. Reading
+ * must end, in time and without a crash, and return consistent data.
  */
 #include "world.h"
 
@@ -100,7 +100,7 @@ static void check(const kd_world *w)
     require(linked <= w->thread_count * WO_BLOCKS, "each block is in one list");
 }
 
-/* The rest of what `interlock session` does, without a look into the processes that the copy names. */
+/* The rest of what `interlock session` does, without inspecting the processes that the copy names. */
 static void analyse(kd_world *world)
 {
     kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
@@ -115,7 +115,7 @@ static void analyse(kd_world *world)
 
 static kd_world *read_copy(const uint8_t *original, size_t size, size_t kept)
 {
-    uint8_t *whole = kd_world_allocate(size), *copy = kd_world_allocate(kept); /* a read behind its end is noticed */
+    uint8_t *whole = kd_world_allocate(size), *copy = kd_world_allocate(kept); /* a read past its end is detected */
 
     memcpy(whole, original, size);
     damage(whole, size);

@@ -41,7 +41,7 @@ typedef struct outcome {
     ULONG used; /* the stimulus that ended the wait */
 } outcome;
 
-/* The order in which an alertable wait looks: an alert of its own mode, a user APC, a kernel alert. */
+/* The order in which an alertable wait checks: an alert of its own mode, a user APC, a kernel alert. */
 static outcome expected_outcome(ULONG stimuli, KPROCESSOR_MODE mode, BOOLEAN alertable)
 {
     if (!alertable) {
@@ -61,7 +61,7 @@ static outcome expected_outcome(ULONG stimuli, KPROCESSOR_MODE mode, BOOLEAN ale
     return (outcome){STATUS_SUCCESS, 0};
 }
 
-/* What was pending before the wait and is not what ended it, is pending still. */
+/* What was pending before the wait and did not end it is still pending. */
 static void check_left_over(ULONG left, PKAPC apc, BOOLEAN was_queued)
 {
     assert_int_equal(KeTestAlertThread(KernelMode), (left & KERNEL_ALERT) != 0);
@@ -73,7 +73,7 @@ static void check_left_over(ULONG left, PKAPC apc, BOOLEAN was_queued)
     }
 }
 
-/* Before any object is looked at: the object that the wait would have consumed stays signaled. */
+/* Before any object is tested: the object that the wait would have consumed stays signaled. */
 static void test_pending_before_the_wait(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void test_under_the_wait(void **state)
         assert_int_equal(calls, expected.used == USER_APC);
         assert_true(has_no_waiters(&events[0]));
         assert_true(has_no_waiters(&events[1]));
-        /* Use up what is left. */
+        /* Consume the rest. */
         ULONG left = stimulus & ~expected.used;
         if (left & USER_APC) {
             assert_true(KeRemoveQueueApc(&apc));
@@ -159,7 +159,7 @@ static void test_under_the_wait(void **state)
     end_waiters(&w, 1);
 }
 
-/* Two alerts count once; the second one says that the first is still there. */
+/* Two alerts count once; the second one reports that the first is still pending. */
 static void test_two_alerts_count_once(void **state)
 {
     static const KPROCESSOR_MODE modes[] = {KernelMode, UserMode};
@@ -242,7 +242,7 @@ static void test_alert_resume(void **state)
     end_waiters(&w, 1);
 }
 
-/* An alert and a signal that meet have one winner. */
+/* An alert that races with a signal has one winner. */
 static void test_signal_against_alert(void **state)
 {
     ULONG rounds = (ULONG)test_rounds(300);

@@ -1,4 +1,4 @@
-/* apc.c: APCs: special kernel, normal kernel, user; what holds them back, and the end of their thread. */
+/* apc.c: APCs: special kernel, normal kernel, user; what disables them, and the end of their thread. */
 #include "apctest.h"
 
 #include <interlock/ps.h>
@@ -15,7 +15,7 @@ static void test_initialize(void **state)
     assert_int_equal(apc.Type, ApcObject);
     assert_int_equal(apc.Size, sizeof(apc));
     assert_ptr_equal(apc.Thread, self);
-    assert_int_equal(apc.ApcMode, KernelMode); /* a special one, whatever mode was asked for */
+    assert_int_equal(apc.ApcMode, KernelMode); /* a special one, whatever mode was requested */
     assert_null(apc.NormalContext);
     assert_int_equal(apc.ApcStateIndex, OriginalApcEnvironment);
     assert_false(apc.Inserted);
@@ -128,7 +128,7 @@ static void test_order(void **state)
     assert_string_equal(journal, "bdeaAcCfF");
 }
 
-/* The kernel routine may take the normal routine away. */
+/* The kernel routine may clear the normal routine. */
 /* A special one goes behind the last special one without reading the others, of either kind, which would fault. */
 static void test_order_among_many(void **state)
 {

@@ -1,4 +1,4 @@
-/* apctest.h: APCs that write down that they ran. */
+/* apctest.h: APCs that record that they ran. */
 #ifndef INTERLOCK_TESTS_APCTEST_H
 #define INTERLOCK_TESTS_APCTEST_H
 
@@ -32,7 +32,7 @@ typedef struct test_apc {
     char letter;
     KIRQL kernel_irql, normal_irql;
     PVOID argument1, argument2, context;
-    BOOLEAN drop_normal;                /* the kernel routine takes the normal routine away */
+    BOOLEAN drop_normal;                /* the kernel routine clears the normal routine */
     void (*during)(struct test_apc *a); /* in the normal routine, or in a special one's kernel routine */
     void *data;
     NTSTATUS status;
@@ -99,7 +99,7 @@ static inline void queue_apc(test_apc *a, PKTHREAD thread, apc_kind kind, char l
     assert_true(insert(a));
 }
 
-/* What holds which APCs back, and that they run when it ends. */
+/* What disables which APCs, and that they run when it ends. */
 
 static inline void raise_to_apc_level(void)
 {
@@ -145,7 +145,7 @@ static const struct barrier {
     void (*enter)(void);
     void (*leave)(void);
     BOOLEAN holds_special;
-    BOOLEAN apcs_disabled, all_apcs_disabled; /* what the two questions answer */
+    BOOLEAN apcs_disabled, all_apcs_disabled; /* the results of the two queries */
 } barriers[] = {
     {"critical region", KeEnterCriticalRegion, KeLeaveCriticalRegion, FALSE, TRUE, FALSE},
     {"nested critical regions", enter_twice, leave_twice, FALSE, TRUE, FALSE},

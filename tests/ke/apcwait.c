@@ -1,7 +1,7 @@
-/* apcwait.c: APCs that come while their thread waits. */
+/* apcwait.c: APCs that arrive while their thread waits. */
 #include "apctest.h"
 
-/* In a wait: it is interrupted, the APC runs, the wait goes on. */
+/* In a wait: it is interrupted, the APC runs, the wait continues. */
 
 static void use_every_wait_block(test_apc *a)
 {
@@ -218,7 +218,7 @@ static void test_signaled_during_the_apc(void **state)
     end_waiters(&w, 1);
 }
 
-/* A wait that was issued where APCs are held back is not interrupted. */
+/* A wait that was issued with APCs disabled is not interrupted. */
 
 typedef struct guarded_wait {
     waiter waiter;
@@ -267,7 +267,7 @@ static void test_waits_behind_barriers(void **state)
     end_waiters(&g.waiter, 1);
 }
 
-/* The same when they were queued before the wait: nothing that may not run keeps the wait from being one. */
+/* The same when they were queued before the wait: an APC that may not run does not affect the wait. */
 
 typedef struct stale_wait {
     waiter waiter;
@@ -280,7 +280,7 @@ static void wait_with_stale_bits(void *argument)
     KeEnterCriticalRegion();
     make_apc(&s->normal, KeGetCurrentThread(), NORMAL, 'n');
     check(insert(&s->normal));
-    /* As an inserter leaves it whose special APC has been run before it came to set the bit. */
+    /* The state left by an inserter whose special APC ran before it set the bit. */
     __atomic_fetch_or(&KeGetCurrentThread()->WaitRegister, KI_WAIT_APC | KI_WAIT_SPECIAL_APC, __ATOMIC_RELAXED);
     s->waiter.status = perform(&s->waiter.call);
     note('-');
@@ -354,7 +354,7 @@ static void test_user_apc_ends_a_committed_wait(void **state)
     assert_int_equal(a[0].normal_irql, PASSIVE_LEVEL);
     assert_true(has_no_waiters(&event));
 
-    /* Not so in a wait of kernel mode; the APC then meets the next wait that may run it. */
+    /* Not so in a wait of kernel mode; the APC then runs in the next wait that allows it. */
     w.call.mode = KernelMode;
     begin_wait(&w);
     queue_apc(&a[1], w.actor.thread, USER, 'b');

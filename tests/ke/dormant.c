@@ -1,6 +1,6 @@
 /*
  * The order of a wait list, by the numbers in src/ke/dispatch.h; and that waiters which a signal cannot wake cost it
- * nothing: their blocks are on pages that it would fault on.
+ * nothing: their blocks are on pages where an access would fault.
  */
 #include "waittest.h"
 
@@ -114,7 +114,7 @@ static void test_signal_leaves_alone_what_it_cannot_wake(void **state)
     free_guarded(&blocks);
 }
 
-/* Waits that all watch the shared object are moved to their own by its first signal; the next one finds none. */
+/* Waits that all watch the shared object are moved to their own by its first signal; the next signal finds none. */
 static void test_signal_moves_watching_waits(void **state)
 {
     enum { COUNT = 4 };
@@ -151,8 +151,8 @@ static void test_signal_moves_watching_waits(void **state)
 }
 
 /*
- * 3: first in, first out, whatever the waits were in the meantime. Each of five is a WaitAll or not; the objects that
- * the WaitAlls need besides become signaled in an order of their own.
+ * 3: first in, first out, whatever kind the waits are. Each of five is a WaitAll or not; the objects that the WaitAlls
+ * need besides become signaled in an order of their own.
  */
 static void test_order_of_age(void **state)
 {

@@ -171,7 +171,7 @@ static void invalid_targets(void **state)
     assert_int_equal(KeSetTargetProcessorDpcEx(&dpc, &number), STATUS_INVALID_PARAMETER);
 }
 
-/* The owner of a processor runs what others queue there when it comes down, and not before. */
+/* The owner of a processor runs what others queue there when it lowers its level, and not before. */
 static volatile int owner_state;
 
 static void own_processor_1(void *unused, unsigned index)
@@ -208,7 +208,8 @@ static void busy_target(void **state)
     assert_int_equal(r.processor, 1);
 }
 
-/* A DPC of a processor never runs beside DISPATCH_LEVEL code of that processor; none is lost, none runs twice. */
+/* A DPC of a processor never runs concurrently with DISPATCH_LEVEL code of that processor; none is lost, none runs
+   twice. */
 static unsigned inside[64];
 
 static void visit(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
@@ -443,7 +444,7 @@ static void misuse(void **state)
     expect_bugcheck(IRQL_NOT_LESS_OR_EQUAL, call_raised, NULL);
 }
 
-/* A host that gives no more threads: DPCs for other processors run all the same. */
+/* A host that refuses threads: DPCs for other processors still run. */
 static int without_threads(void)
 {
     record r[3];
@@ -473,7 +474,7 @@ static int without_threads(void)
     return 0;
 }
 
-/* DPCs stay queued in a forked child, whose processors have no threads of their own any more. */
+/* DPCs stay queued in a forked child, whose processors no longer have their own threads. */
 static void after_fork(void **state)
 {
     record r[2];

@@ -43,8 +43,7 @@ static const initializer initializers[] = {
     {"queue", make_queue, QueueObject, {0, sizeof(KQUEUE) / 4, KEPT}, 0},
 };
 
-/* Type, SignalState, the list, and those of the other three bytes that the type has a use for: the rest stay, at any
-   level. */
+/* Type, SignalState, the list, and those of the other three bytes that the type uses: the rest stay, at any level. */
 static void test_initializers_write_their_own_fields_only(void **state)
 {
     (void)state;
@@ -215,7 +214,7 @@ static void test_reset_leaves_waiters_alone(void **state)
     end_waiters(&w, 1);
 }
 
-/* A signal with Wait TRUE leaves the thread at DISPATCH_LEVEL; the wait that follows brings it back. */
+/* A signal with Wait TRUE leaves the thread at DISPATCH_LEVEL; the following wait restores the level. */
 
 typedef struct signal_and_wait {
     const char *name;
@@ -314,7 +313,7 @@ static void own_processor(void *argument, unsigned index)
     KeLowerIrql(irql);
 }
 
-/* Every processor has an owner, and none of them gives it back before the signal and the wait are over. */
+/* Every processor has an owner, and none of them releases it before the signal and the wait have ended. */
 static void test_signal_with_wait_takes_no_processor(void **state)
 {
     struct owners owners = {0};
@@ -335,7 +334,7 @@ static void test_signal_with_wait_takes_no_processor(void **state)
     join_threads(threads, 20);
 }
 
-/* A caller that lowers the level instead of waiting. The wait that comes in the end finds nothing to lower. */
+/* A caller that lowers the level instead of waiting. The final wait finds nothing to lower. */
 static void test_level_lowered_instead_of_a_wait(void **state)
 {
     KEVENT event;

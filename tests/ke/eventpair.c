@@ -39,7 +39,7 @@ static void test_each_side(void **state)
     assert_int_equal(KeWaitForHighEventPair(&pair, KernelMode, TRUE, NULL), STATUS_ALERTED);
 }
 
-/* A client and a server that hand a message to and fro. */
+/* A client and a server that exchange messages. */
 
 #define ROUNDS 2000
 

@@ -149,7 +149,7 @@ static void raised_in_handler_and_filter(void **state)
     no_frame_is_left();
 }
 
-/* Every way out of a body takes its frame along. */
+/* Every exit from a body removes its frame. */
 
 static int return_from_body(void)
 {

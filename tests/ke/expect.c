@@ -1,4 +1,4 @@
-/* Tests that expect a bugcheck: what is caught, and that everything is as it was afterwards. */
+/* Tests that expect a bugcheck: what is caught, and that the state is restored afterwards. */
 #include "machine.h"
 
 #include <interlock/ex.h>
@@ -311,7 +311,7 @@ static void at_apc_level(void **state)
     everything_is_as_before();
 }
 
-/* What only a child can. */
+/* What only works in a child. */
 
 static void *fails(void *unused)
 {
@@ -393,7 +393,7 @@ static void a_child_that_ends_otherwise(void **state)
     assert_int_equal(stop.Code, 256 + 3);
 }
 
-/* An APC that the routine held back is delivered in the end. */
+/* An APC that the routine disabled is finally delivered. */
 static int apcs_run;
 
 static void count_apc(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
@@ -475,7 +475,7 @@ static void with_the_verifier(void **state)
     }
 }
 
-/* Locks that were acquired before it was on are not accused, and later mistakes are found all the same. */
+/* Locks that were acquired before it was on are not reported, and later violations are still found. */
 
 static KSPIN_LOCK old_lock, old_queued;
 static volatile int holding, enabled;

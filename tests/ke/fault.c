@@ -20,7 +20,7 @@ static void thread_routine(PVOID context)
     PsTerminateSystemThread(STATUS_SUCCESS);
 }
 
-/* What the code under test asks for; each is one or more places where it may fail. */
+/* The requests of the code under test; each has one or more places where it may fail. */
 static NTSTATUS add_device(void)
 {
     PVOID first = ExAllocatePoolWithTag(NonPagedPool, 64, TAG);
@@ -117,7 +117,7 @@ static void it_can_be_ended_in_a_round(void **state)
     assert_false(VfNextFault());
 }
 
-/* By environment: this program again, with the word that chooses what it does. */
+/* By environment: this program again, with a word that selects the case. */
 
 static char state_file[64];
 

@@ -47,7 +47,7 @@ static VOID set_event(PVOID event)
     KeSetEvent(event, 0, FALSE);
 }
 
-/* Everything a child wants to do: threads, waits, timers, handles. */
+/* What a child uses: threads, waits, timers, handles. */
 static void use_everything(void *argument)
 {
     LARGE_INTEGER soon = {.QuadPart = -10000};
@@ -265,7 +265,7 @@ static void sections_wait_for_the_fork(void **state)
     threads = start_threads(1, enter_section, &entering);
     while (__atomic_load_n(&entering.thread, __ATOMIC_ACQUIRE) == NULL)
         HalDispatch.Yield();
-    /* The forker itself goes through. */
+    /* The forker itself passes. */
     KiEnterDispatcher(thread);
     KiEnterDispatcher(thread);
     assert_int_equal(thread->DispatcherDepth, 2);

@@ -1,4 +1,4 @@
-/* KGATE: the first waiter goes through, with a boost if the gate is a locking one. */
+/* KGATE: the first waiter passes, with a boost if the gate is a locking one. */
 #include "waittest.h"
 
 #define BASE 8

@@ -1,6 +1,6 @@
 /*
- * What the host is asked to do for a thread: in the order in which the program asked, and never for a thread of the host
- * that may be gone, whose id may be another one's by then. The functions of hal are replaced by the linker (--wrap).
+ * The library's requests to the host for a thread: in the program's order, and never for a host thread that may have
+ * ended, whose id may be reused. The functions of hal are replaced by the linker (--wrap).
  */
 #include "waittest.h"
 
@@ -13,9 +13,9 @@
 
 #include "ke/ki.h"
 
-#define PATIENCE 2000 /* yields that another thread is given to do what it must not */
+#define PATIENCE 2000 /* yields in which another thread could break the rule */
 
-/* What the host thinks, and what happens inside its next call. */
+/* The simulated host, and what happens inside its next call. */
 static struct {
     volatile LONG priority;
     volatile ULONG calls;
@@ -61,7 +61,7 @@ static BOOLEAN is_alive(ULONG thread_id)
     return syscall(SYS_tgkill, getpid(), (pid_t)thread_id, 0) == 0 || errno != ESRCH;
 }
 
-/* Two set it at once: the first one is still in the host's call when the second one comes. */
+/* Two threads set it concurrently: the first one is still in the host's call when the second one starts. */
 
 static struct {
     KEVENT begin;

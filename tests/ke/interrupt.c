@@ -108,7 +108,7 @@ static void held_back_by_the_level(void **state)
     IoDisconnectInterrupt(d.interrupt);
 }
 
-/* The highest level first, whatever the order in which they came. */
+/* The highest level first, whatever the order of arrival. */
 static void pending_in_order_of_level(void **state)
 {
     device d[3] = {{.name = 'a'}, {.name = 'b'}, {.name = 'c'}};
@@ -274,7 +274,7 @@ static void busy_processor(void **state)
     IoDisconnectInterrupt(d.interrupt);
 }
 
-/* Every interrupt that somebody waited for has run the routine once; the lock holds against KeSynchronizeExecution. */
+/* Every interrupt that a thread waited for has run the routine once; the lock holds against KeSynchronizeExecution. */
 static void fire_and_synchronize(void *context, unsigned index)
 {
     device *d = context;
@@ -304,7 +304,7 @@ static void storm(void **state)
     IoDisconnectInterrupt(d.interrupt);
 }
 
-/* A host that gives no more threads: interrupts of processors that nobody owns are served all the same. */
+/* A host that refuses threads: interrupts of processors without an owner are still served. */
 static int without_threads(void)
 {
     device d = {.claims = TRUE};

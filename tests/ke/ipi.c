@@ -85,7 +85,7 @@ static void at_the_same_time(void **state)
     watchdog_stop();
 }
 
-/* A thread that does nothing but count at a level is interrupted in it below IPI_LEVEL, and not from there on. */
+/* A thread that only counts at a level is interrupted below IPI_LEVEL, and not at or above it. */
 static volatile int counting, stop_counting, may_stop;
 
 static void count_at(void *level, unsigned index)
@@ -161,7 +161,7 @@ static void concurrent_callers(void **state)
         assert_int_equal(KiOwnerThread(__atomic_load_n(&KiProcessorBlock[number]->Owner, __ATOMIC_RELAXED)) == NULL, 1);
 }
 
-/* A host that gives no more threads: the caller stands in for the processors that nobody owns. */
+/* A host that refuses threads: the caller acts for the processors without an owner. */
 static int without_threads(void)
 {
     KeGetCurrentThread();

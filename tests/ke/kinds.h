@@ -1,4 +1,4 @@
-/* kinds.h: the kinds of dispatcher objects of table 8-27, and what a wait takes from each. */
+/* kinds.h: the kinds of dispatcher objects of table 8-27, and what a wait consumes of each. */
 #ifndef INTERLOCK_TESTS_KINDS_H
 #define INTERLOCK_TESTS_KINDS_H
 
@@ -24,7 +24,7 @@ typedef struct test_object {
 typedef struct kind {
     const char *name;
     void (*make)(test_object *o);   /* not signaled */
-    void (*signal)(test_object *o); /* by the thread that made it */
+    void (*signal)(test_object *o); /* by the thread that created it */
     void (*give_back)(PVOID waited_on);  /* by a thread whose wait it has satisfied */
     void (*destroy)(test_object *o);
     BOOLEAN releases_all;
@@ -141,7 +141,7 @@ static inline void signal_gate_with_boost(test_object *o)
     KeSignalGateBoostPriority(&o->gate);
 }
 
-/* A process object ends with its process, so this one is made up. */
+/* A process object ends with its process, so this one is simulated. */
 static inline void make_process(test_object *o)
 {
     KiInitializeHeader(&o->header, ProcessObject, sizeof(KPROCESS), 0);
@@ -210,7 +210,7 @@ static inline void perform_give_back(void *argument)
     g->kind->give_back(g->object);
 }
 
-/* Lets the waiter undo what its satisfied wait gave it. */
+/* Lets the waiter release what its wait acquired. */
 static inline void give_back(const kind *k, test_object *o, waiter *w)
 {
     if (k->give_back != NULL) {

@@ -2,8 +2,8 @@
  * Where the documents put each member of the structures that drivers and debuggers know by name.
  *
  * The places are those of the published headers of 64-bit Windows 10 and, for the dispatcher header and the wait block,
- * of the debugger's output and table 8-29 in Windows Internals. They are written down here a second time on purpose: a
- * list that is generated from our headers agrees with them whatever they say.
+ * of the debugger's output and table 8-29 in Windows Internals. They are repeated here on purpose: a list generated
+ * from our headers would always agree with them.
  */
 #include "waittest.h"
 
@@ -280,7 +280,7 @@ static void check_header(PDISPATCHER_HEADER header, UCHAR type, UCHAR byte1, UCH
     assert_true(IsListEmpty(&header->WaitListHead));
 }
 
-/* A thread's byte 2 are its ThreadControlFlags: nobody profiles, tags or throttles it. */
+/* A thread's byte 2 are its ThreadControlFlags: none of profiling, tags or throttling is in use. */
 static void test_thread(void **state)
 {
     PKTHREAD self = KeGetCurrentThread();

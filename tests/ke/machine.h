@@ -30,7 +30,7 @@ static inline int run_on_processors(const char *processors, const char *argument
     return status;
 }
 
-/* For code that runs outside of cmocka. */
+/* For code that runs outside cmocka. */
 #define require(condition)                                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -45,7 +45,7 @@ static inline void require_free_processors(void)
         require(KiProcessorBlock[number]->Owner == 0);
 }
 
-/* From here on the host gives no more threads. */
+/* From here on the host refuses threads. */
 static inline void take_threads_away(void)
 {
     struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
@@ -53,7 +53,7 @@ static inline void take_threads_away(void)
     require(setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
-/* The program does by itself, told "threadless", what it can do without threads of the host. */
+/* With the argument "threadless" the program runs what works without further host threads. */
 static inline void no_host_threads(void **state)
 {
     (void)state;

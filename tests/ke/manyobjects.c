@@ -251,7 +251,7 @@ static VOID NTAPI let_pass(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context,
     (void)apc, (void)routine, (void)context, (void)first, (void)second;
 }
 
-/* A user APC ends the wait; a kernel APC is delivered, and the wait goes on. */
+/* A user APC ends the wait; a kernel APC is delivered, and the wait continues. */
 static void test_apcs(void **state)
 {
     actor a;
@@ -356,7 +356,7 @@ static void test_all_mutants(void **state)
     }
 }
 
-/* A suspended thread does not consume; when it is resumed, its wait goes on. */
+/* A suspended thread does not consume; when it is resumed, its wait continues. */
 static void test_suspension(void **state)
 {
     actor a;
@@ -439,7 +439,7 @@ static void test_few(void **state)
     end_actor(&a);
 }
 
-/* Threads move tokens between semaphores: none is lost, none is made. */
+/* Threads move tokens between semaphores: none is lost, none is created. */
 #define MOVERS 3
 #define PLACES 200
 #define TOKENS 50

@@ -130,7 +130,7 @@ static void test_wait_in_a_dpc(void **state)
     }
 }
 
-/* Looking is allowed: a timeout of 0, at any level, in a DPC too. */
+/* Polling is allowed: a timeout of 0, at any level, in a DPC too. */
 
 static volatile NTSTATUS poll_statuses[3];
 

@@ -114,7 +114,7 @@ static void test_limit(void **state)
     }
 }
 
-/* A wait for any that an object before the mutant satisfies does not come to the mutant at all. */
+/* A wait for any that an earlier object satisfies does not touch the mutant. */
 static void test_limit_is_not_looked_at_in_vain(void **state)
 {
     KMUTANT mutant;
@@ -218,7 +218,7 @@ static void return_from_created_thread(abandoner *a)
 
 static void (*const endings[])(abandoner *a) = {end_foreign_thread, end_created_thread, return_from_created_thread};
 
-/* An owner that ends: count 1 whatever the recursion, Abandoned, and the next wait says so, once. */
+/* An owner that ends: count 1 whatever the recursion, Abandoned, and the next wait reports it, once. */
 static void test_abandoned_before_the_wait(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void test_hand_over(void **state)
     end_waiters(w, 4);
 }
 
-/* A mutex holds normal kernel APCs back, from its first acquire to its last release; a mutant does not. */
+/* A mutex disables normal kernel APCs, from its first acquire to its last release; a mutant does not. */
 
 static void read_disable(void *argument)
 {

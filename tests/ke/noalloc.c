@@ -1,4 +1,4 @@
-/* Waiting and signaling never allocate: everything works while the heap gives nothing. */
+/* Waiting and signaling never allocate: everything works while the heap refuses. */
 #include "kinds.h"
 
 #include "../support/heap.h"
@@ -40,8 +40,8 @@ static void count_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2
 }
 
 /*
- * A processor whose thread could not be made when its DPC was queued: the others, which wait for it at DISPATCH_LEVEL,
- * make it when the host has memory again. No DPC may have been queued to another processor before.
+ * A processor whose thread could not be created when its DPC was queued: the others, which wait for it at
+ * DISPATCH_LEVEL, create it when the host has memory again. No DPC may have been queued to another processor before.
  */
 static void meet_with_heap(PKDPC dpc, PVOID context, PVOID call, PVOID barrier)
 {
@@ -99,7 +99,7 @@ static void end_without_heap(waiter *w)
     assert_int_equal(allocations_refused, 0);
 }
 
-/* Every kind of object but a thread, whose making needs the host. */
+/* Every kind of object but a thread, whose creation needs the host. */
 static void test_every_kind(void **state)
 {
     waiter w[WAITERS];

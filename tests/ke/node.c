@@ -1,4 +1,4 @@
-/* Nodes of memory, callbacks for processors, yielding, calls with much stack, saved state. */
+/* Nodes of memory, callbacks for processors, yielding, calls with a larger stack, saved state. */
 #include <interlock/ke.h>
 
 #include "ke/ki.h"

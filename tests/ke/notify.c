@@ -59,7 +59,7 @@ static void test_packet(void **state)
     }
 }
 
-/* Once: a second signal stays with the object. Registered again, it is good for another one. */
+/* Once: a second signal stays with the object. Registered again, it reports another one. */
 static void test_once(void **state)
 {
     KOBJECT_NOTIFICATION notification;
@@ -192,7 +192,7 @@ static void test_cancel(void **state)
         assert_int_equal(KeReadStateQueue(&queue), !remove);
         assert_ptr_equal(take(&queue), remove ? nothing() : &notification.QueueListEntry);
 
-        /* After the packet was taken. */
+        /* After the packet was removed. */
         assert_int_equal(KeCancelObjectNotification(&notification, (BOOLEAN)remove), NotificationSignaled);
     }
     KeRundownQueue(&queue);

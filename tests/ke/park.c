@@ -1,4 +1,4 @@
-/* The parking layer, on a host that the test plays: each policy, each stage. */
+/* The parking layer, on a simulated host: each policy, each stage. */
 #include "waittest.h"
 
 #include "ke/park.h"
@@ -173,7 +173,7 @@ static void true_while_napping(void **state)
     }
 }
 
-/* Nothing spins, and what only spins does not look. */
+/* Nothing spins, and a policy that only spins does not check. */
 static void without_other_processor(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void waker_on_this_processor(void **state)
     }
 }
 
-/* A thread that has woken a sleeper spins longer, half as often after each reply that did not come. */
+/* A thread that has woken a sleeper spins longer, half as often after each missing reply. */
 static void spin_for_reply(void **state)
 {
     PKTHREAD thread = KeGetCurrentThread();
@@ -299,7 +299,7 @@ static void backing_off(void **state)
 typedef struct {
     volatile ULONG word;
     ULONG looks;
-    ULONG true_at;      /* a look that finds it done, though the word is not */
+    ULONG true_at;      /* a check that finds it done, although the word is not */
     ULONG wakes_before; /* spurious ones */
     ULONG deadlines;
     BOOLEAN times_out;
@@ -432,7 +432,7 @@ static void deadline_of_the_host(void **state)
     assert_true(HalDispatch.QueryInterruptTime() >= deadline.Time);
 }
 
-/* A thread that owns a processor serves interrupts before each look, where the policy says so. */
+/* A thread that owns a processor serves interrupts before each check, if the policy says so. */
 static void interrupts(void **state)
 {
     PKTHREAD thread = KeGetCurrentThread();
@@ -459,7 +459,7 @@ static void near_and_far(void **state)
     (void)state;
     thread->NearLooks = thread->UntimedLooks = 0;
     timed_cycles = 10;
-    KiTimeLook(thread, &word, 1); /* unchanged: it tells nothing */
+    KiTimeLook(thread, &word, 1); /* unchanged: not informative */
     assert_false(KiIsNear(thread));
     KiTimeLook(thread, &word, 0);
     assert_true(KiIsNear(thread));

@@ -206,7 +206,7 @@ static void a_signal_boosts_the_waiter(void **state)
     assert_int_equal(waiting.after, 11);
 }
 
-/* The boost of a wakeup, when it is asked for some quanta later, and after another wakeup with another increment. */
+/* The boost of a wakeup, queried some quanta later, and after another wakeup with another increment. */
 static void wakeups_boost_as_of_their_time(void **state)
 {
     static const struct {
@@ -315,7 +315,8 @@ static void an_owner_runs_at_the_priority_of_its_waiter(void **state)
     }
 }
 
-/* Two of the priority of the owner, and behind them one above: all of them run at that until it has the mutant. */
+/* Two waiters with the owner's priority, and behind them a higher one: each owner runs at that priority until the last
+   one has the mutant. */
 static void the_next_owner_inherits_the_boost(void **state)
 {
     actor owner = {0};

@@ -56,7 +56,7 @@ static void exclusion(void **state)
         assert_int_equal(run_on_processors(counts[i], "exclusion"), 0);
 }
 
-/* Two threads hold both processors for as long as they like; a third one gets whichever is given back first. */
+/* Two threads hold both processors; a third one gets whichever is released first. */
 static volatile int holding, leave[2], third_is_in;
 
 static void hold_or_come_third(void *unused, unsigned index)
@@ -108,8 +108,8 @@ static void waiting_for_any_processor(void **state)
     assert_int_equal(run_on_processors("2", "any"), 0);
 }
 
-/* A thread waits for the first processor when its affinity changes to the second: that it gets, and from then on the
-   first is nothing to it. */
+/* A thread waits for the first processor when its affinity changes to the second: it gets the second, and no longer
+   waits for the first. */
 static PKTHREAD third;
 
 static void set_user_affinity(PKTHREAD thread, KAFFINITY mask)
@@ -154,8 +154,8 @@ static void waiting_for_another_processor(void **state)
 
 /*
  * Both processors are held; one thread waits for either, and behind it one that may run on the first only. The first is
- * given back to the one in front, which does not notice before the second is free too. If it takes that one, nobody is
- * left to see that the other gets the first.
+ * released to the thread in front, which does not notice before the second is free too. If it takes the second, no
+ * thread is left to hand the first to the other.
  */
 enum { HOLDS_FIRST, HOLDS_SECOND, IN_FRONT, BEHIND, MEMBERS };
 static volatile int in_front_id, in_front_is_held_up, in_front_may_go, behind_comes;
@@ -168,7 +168,7 @@ static void hold_up(int signal_number)
         usleep(100);
 }
 
-/* On the host's second processor, if there is one: there a thread would rather take our second, too. */
+/* On the host's second processor, if there is one: there a thread would prefer our second one, too. */
 static void come_in_front(void)
 {
     cpu_set_t second;
@@ -219,7 +219,7 @@ static int place_behind_another(void)
         usleep(100);
     require(syscall(SYS_tgkill, getpid(), __atomic_load_n(&in_front_id, __ATOMIC_SEQ_CST), SIGUSR1) == 0);
     usleep(20000);
-    __atomic_store_n(&in_front_is_held_up, 1, __ATOMIC_SEQ_CST); /* a sanitizer may keep the signal back */
+    __atomic_store_n(&in_front_is_held_up, 1, __ATOMIC_SEQ_CST); /* a sanitizer may defer the signal */
     while (!__atomic_load_n(&behind_comes, __ATOMIC_SEQ_CST))
         usleep(100);
     usleep(20000);
@@ -292,7 +292,7 @@ static int affinity(void)
     KeRevertToUserAffinityThreadEx(1 << 2);
     require(KeGetCurrentProcessorNumber() == 2);
 
-    /* What names processors that do not exist, or none, changes nothing. */
+    /* A mask with processors that do not exist, or none, changes nothing. */
     require(KeSetSystemAffinityThreadEx(0) == 1 << 2);
     require(KeSetSystemAffinityThreadEx(1 << 4) == 1 << 2);
     require(KeSetSystemAffinityThreadEx(1 << 3 | 1 << 4) == 1 << 2);
@@ -310,7 +310,7 @@ static int affinity(void)
     KeRevertToUserAffinityThread();
     require(KeSetSystemAffinityThreadEx(1 << 1) == 0);
 
-    /* A thread that owns a processor moves when it comes down. */
+    /* A thread that owns a processor moves when it lowers its level. */
     old = KfRaiseIrql(DISPATCH_LEVEL);
     require(KeSetSystemAffinityThreadEx(1 << 3) == 1 << 1);
     require(KeGetCurrentProcessorNumber() == 1);

@@ -8,7 +8,7 @@ typedef struct entry {
 
 static entry entries[8];
 
-/* An actor that takes entries out of a queue. */
+/* An actor that removes entries from a queue. */
 typedef struct remover {
     actor actor;
     PKQUEUE queue;
@@ -156,7 +156,7 @@ static void test_default_limit_is_the_number_of_processors(void **state)
     assert_int_equal(queue.MaximumCount, KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS));
 }
 
-/* The thread that began to wait last gets the entry, and an entry that is handed over was never in the queue. */
+/* The thread that began to wait last gets the entry, and an entry that is handed off was never in the queue. */
 static void test_threads_are_last_in_first_out(void **state)
 {
     remover r[3];
@@ -240,7 +240,7 @@ static void test_concurrency_limit(void **state)
     await(is_idle(&r[0].actor));
     assert_int_equal(queue.CurrentCount, 2);
 
-    /* Two run where one may: the first that asks has to wait although an entry is there. */
+    /* Two run where one may: the first that removes has to wait although an entry is queued. */
     begin_remove(&r[0]);
     assert_int_equal(queue.CurrentCount, 1);
     assert_int_equal(KeReadStateQueue(&queue), 1);
@@ -256,7 +256,7 @@ static void test_concurrency_limit(void **state)
     assert_int_equal(queue.CurrentCount, 0);
 }
 
-/* A delay, a wait for all and a suspension give the place up like any other wait. */
+/* A delay, a wait for all and a suspension release the place like any other wait. */
 
 static void delay(void *argument)
 {
@@ -320,7 +320,7 @@ static void test_any_wait_gives_the_place_up(void **state)
     }
 }
 
-/* The status of a remove that brought nothing comes as a pointer. */
+/* The status of a failed remove is returned as a pointer. */
 static void test_timeout(void **state)
 {
     LARGE_INTEGER time = relative(MILLISECOND);
@@ -339,7 +339,7 @@ static void test_timeout(void **state)
     run_down(&queue);
 }
 
-/* The limit holds for a remove that does not want to wait, too. */
+/* The limit also holds for a remove that does not wait. */
 static void test_poll_respects_the_limit(void **state)
 {
     remover r;
@@ -388,7 +388,7 @@ static void remove_alertably(void *argument)
     r->taken = array[0];
 }
 
-/* For a thread of the queue an entry that is there comes before the alert, which stays for the next wait. */
+/* For a thread of the queue a queued entry takes precedence over the alert, which stays for the next wait. */
 static void test_alertable_remove(void **state)
 {
     static const KPROCESSOR_MODE modes[] = {KernelMode, UserMode};
@@ -421,7 +421,7 @@ static void test_alertable_remove(void **state)
 }
 
 /* Waiting for the queue itself leaves its entries alone, and does not make the thread one of its removers. */
-/* What an APC inserts that has interrupted a removal is for the thread that it runs on; what that leaves, for others. */
+/* An entry inserted by an APC that interrupted a removal is for the interrupted thread; the rest is for others. */
 
 static struct {
     KAPC apc;
@@ -518,7 +518,7 @@ static void test_plain_waits_do_not_consume(void **state)
     end_waiters(w, 2);
 }
 
-/* An entry goes to a thread that removes; threads that only wait for the queue do not see it. */
+/* An entry is handed to a removing thread; threads that only wait for the queue do not see it. */
 static void test_remover_comes_before_plain_waiters(void **state)
 {
     waiter w;
@@ -590,7 +590,7 @@ static void test_rundown_returns_the_entries(void **state)
     }
 }
 
-/* When the rundown has returned the memory of the queue is the caller's, whatever its removers are about to do. */
+/* When the rundown has returned the memory of the queue is the caller's, whatever its removers still do. */
 static void test_queue_is_gone_after_rundown(void **state)
 {
     (void)state;
@@ -654,7 +654,7 @@ static void test_changing_queues(void **state)
     assert_true(IsListEmpty(&second.ThreadListHead));
 }
 
-/* The end of a thread frees its place for the next. */
+/* A thread that ends frees its place for the next. */
 static void test_end_of_a_thread(void **state)
 {
     remover r[2];
@@ -764,7 +764,7 @@ static void test_pool_of_workers(void **state)
     free(works);
 }
 
-/* A thread that finds many entries when it sees the first one looks later the next time, and sooner again after one. */
+/* A thread that finds many entries at first checks later the next time, and sooner again after a single one. */
 static void test_looks_follow_the_traffic(void **state)
 {
     KQUEUE queue;

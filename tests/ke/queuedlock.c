@@ -1,6 +1,6 @@
 /*
  * Queued spinlocks. Numbers are those of the requirements in queuedlock.c. The program runs on machines with 1, 2, 64
- * and 2560 processors; what needs more processors than there are is left out.
+ * and 2560 processors; cases that need more processors are skipped.
  */
 #include "machine.h"
 
@@ -43,7 +43,7 @@ static KSPIN_LOCK_QUEUE *own_entry(KSPIN_LOCK_QUEUE_NUMBER number)
     return &KiCurrentThread()->Prcb->LockQueue[number];
 }
 
-/* Every way to take a lock: which level it leads to, from which level, and that the way back restores everything. */
+/* Every way to take a lock: the resulting level, from each level, and that the release restores everything. */
 
 static KSPIN_LOCK the_lock;
 static KLOCK_QUEUE_HANDLE the_handle;
@@ -111,7 +111,7 @@ static void levels(void **state)
     }
 }
 
-/* The word and the entry of a lock that nobody else wants; zeroed memory is a free lock. */
+/* The word and the entry of an uncontended lock; zeroed memory is a free lock. */
 static void uncontended_state(void **state)
 {
     static KSPIN_LOCK lock;
@@ -253,7 +253,7 @@ static void give_first(queue_test *test, KLOCK_QUEUE_HANDLE *handle, KIRQL old)
         KeReleaseInStackQueuedSpinLock(handle);
 }
 
-/* 2, 3, 5, and with a long hold 7: whoever came first gets it first, however long it waited. */
+/* 2, 3, 5, and with a long hold 7: first come, first served, however long the wait. */
 static void first_come_first_served(int numbered, long hold_milliseconds)
 {
     queue_test test = {.numbered = numbered};
@@ -296,7 +296,7 @@ static void numbered_locks_are_served_in_order(void **state)
     first_come_first_served(1, 20);
 }
 
-/* The example of the slides: three processors take a lock one after the other and give it back in that order. */
+/* The example of the slides: three processors acquire a lock one after the other and release it in that order. */
 static void the_slides_example(void **state)
 {
     queue_test test = {.word = &test.lock};
@@ -338,7 +338,7 @@ static void the_slides_example(void **state)
     assert_int_equal(bits_of(ql[2]), 0);
 }
 
-/* 2: a try takes a free lock or none, and leaves nothing behind. */
+/* 2: a try only takes a free lock, and leaves nothing behind. */
 static void try_numbered_lock(void *argument, unsigned index)
 {
     int *expected = argument;
@@ -376,7 +376,7 @@ static void a_try_never_waits(void **state)
     KeReleaseInStackQueuedSpinLock(&handle);
 }
 
-/* A forked child: what other threads held is free, what the survivor held it holds. */
+/* A forked child: locks of other threads are free, those of the survivor stay held. */
 
 static void hold_numbered_lock(void *argument, unsigned index)
 {
@@ -553,7 +553,7 @@ static void misuse(void **state)
         expect_bugcheck(cases[i].code, cases[i].function, NULL);
 }
 
-/* The verifier has room for so many locks; more are taken and given back without complaint. */
+/* The verifier has room for this many locks; more are acquired and released without a report. */
 static void hold_many(void *unused)
 {
     enum { MANY = 3 * KI_HELD_LOCKS };

@@ -91,7 +91,7 @@ static void test_limit_with_a_waiter(void **state)
     end_waiters(&w, 1);
 }
 
-/* A release by n lets the n go that have waited longest; what is left over stays in the count. */
+/* A release by n wakes the n oldest waiters; the rest stays in the count. */
 static void test_release_by_n(void **state)
 {
     waiter w[WAITERS];

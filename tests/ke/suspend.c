@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* Stands in front of the host's Wait, to stop a thread on its way to sleep. */
+/* Wraps the host's Wait, to stop a thread that is about to sleep. */
 static BOOLEAN (*host_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
 static volatile ULONG *volatile held_word;
 static sem_t about_to_sleep, may_sleep;
@@ -125,7 +125,7 @@ static void test_suspend_and_resume_in_quick_succession(void **state)
     end_runner(&r);
 }
 
-/* Blocked in the host, where the library has no part. */
+/* Blocked in the host, outside the library. */
 
 typedef struct reader {
     actor actor;
@@ -140,7 +140,7 @@ static void read_byte(void *argument)
     reader *r = argument;
     __atomic_store_n(&r->started, 1, __ATOMIC_RELEASE);
 #ifdef THREAD_SANITIZER
-    /* It holds signals back while a thread is in read, but not while it is in poll. */
+    /* It defers signals while a thread is in read, but not while it is in poll. */
     struct pollfd readable = {.fd = r->pipe[0], .events = POLLIN};
     while (poll(&readable, 1, -1) != 1) {
     }
@@ -171,7 +171,7 @@ static void test_thread_blocked_in_the_host(void **state)
     close(r.pipe[1]);
 }
 
-/* What holds normal kernel APCs back holds a suspension back. */
+/* What disables normal kernel APCs delays a suspension. */
 
 static void raise_to_apc_level(void)
 {
@@ -316,7 +316,7 @@ static void test_wait_for_any(void **state)
     end_waiters(&w, 1);
 }
 
-/* A timeout that passes meanwhile ends the wait when it is resumed. */
+/* A timeout that expires meanwhile ends the wait when it is resumed. */
 static void test_timeout_of_a_wait_for_any(void **state)
 {
     waiter w;
@@ -648,7 +648,7 @@ static void test_resume_meets_a_thread_about_to_sleep(void **state)
     end_waiters(&w, 1);
 }
 
-/* Where the conversion is not allowed the APC does it. */
+/* If the conversion is not allowed, the APC suspends. */
 
 static void wait_in_critical_region(void *argument)
 {
@@ -678,7 +678,7 @@ static void test_not_converted_where_apcs_are_held_back(void **state)
         check_committed_again(&w);
         KeSetEvent(&events[0], 0, FALSE);
         KeSetEvent(&events[1], 0, FALSE);
-        /* The wait is satisfied and the thread suspended on leaving what held the suspension back. */
+        /* The wait is satisfied, and the thread is suspended when it leaves the region that delayed it. */
         await(is_suspended_by_apc(w.actor.thread));
         assert_int_equal(w.status, STATUS_WAIT_0);
         KeResumeThread(w.actor.thread);
@@ -717,7 +717,7 @@ static void test_disabled(void **state)
     end_waiters(&w, 1);
 }
 
-/* Other APCs of a running thread do not come along with the interrupt that suspends it: they wait for a safe place. */
+/* The interrupt that suspends a running thread delivers no other APCs: they wait for a safe place. */
 
 static void test_other_apcs_stay_queued(void **state)
 {

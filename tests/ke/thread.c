@@ -41,7 +41,7 @@ static void current_thread_is_adopted(void **state)
     assert_ptr_equal(KiThreadFromNumber(KiSlotOfThread(thread)->Number), thread);
 }
 
-/* What a signal handler that adopts in the middle of an adoption comes to. */
+/* The result of a signal handler that adopts during an adoption. */
 static void adopting_twice_gives_one_thread(void **state)
 {
     PKTHREAD thread = KeGetCurrentThread();
@@ -81,7 +81,8 @@ static void slots_are_used_again(void **state)
     KeGetCurrentThread();
     before = KiThreadSlotsUsed;
     run_threads(4, 120, adopt_many, &rounds);
-    /* four at a time, and those that have been joined but whose slot is not free yet: how many that is the host decides */
+    /* four at a time, and those that have been joined but whose slot is not free yet: their number depends on the
+       host */
     assert_true(KiThreadSlotsUsed - before <= 12 + rounds);
 }
 
@@ -188,7 +189,7 @@ static void lookups_prefer_the_living(void **state)
     assert_null(KiLookupThreadById(0));
 }
 
-/* More threads whose ids meet in one place of the table than the place holds. */
+/* More threads whose ids collide in one bucket of the table than the bucket holds. */
 static void ids_that_meet_are_all_found(void **state)
 {
     enum { COUNT = 20, APART = 8192, FIRST = 0x40000000 };

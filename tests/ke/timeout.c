@@ -73,7 +73,7 @@ static void test_timeout_is_not_written(void **state)
     assert_int_equal(time.QuadPart, -MILLISECOND);
 }
 
-/* A timeout of 0 looks and returns, at DISPATCH_LEVEL too. */
+/* A timeout of 0 polls, at DISPATCH_LEVEL too. */
 static void test_zero(void **state)
 {
     static const KIRQL levels[] = {PASSIVE_LEVEL, APC_LEVEL, DISPATCH_LEVEL};
@@ -169,7 +169,7 @@ static void test_stray_wakes(void **state)
 }
 
 /*
- * A host whose Wait returns early again and again: the deadline that it is given is the same every time.
+ * A host whose Wait repeatedly returns early: the deadline that it is given is the same every time.
  */
 static BOOLEAN (*host_wait)(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline);
 static volatile ULONG *volatile watched_word;
@@ -209,7 +209,7 @@ static void test_one_deadline(void **state)
     assert_true(first_deadline.Time < before + 610 * SECOND);
 }
 
-/* A signal and a timeout that meet have one winner: the object is consumed exactly if the wait was satisfied. */
+/* A signal that races with a timeout has one winner: the object is consumed exactly if the wait was satisfied. */
 static void test_signal_against_timeout(void **state)
 {
     ULONG rounds = (ULONG)test_rounds(300);

@@ -198,7 +198,7 @@ static void check_expiration(PKTIMER timer, const semantics *s, expirations *e)
     }
 }
 
-/* A signaled timer becomes unsignaled when it is set, also if nobody has waited. */
+/* A signaled timer becomes unsignaled when it is set, even if no thread has waited. */
 static void check_set_again_after_expiration(PKTIMER timer, const semantics *s, expirations *e)
 {
     semantics once = *s;
@@ -264,7 +264,7 @@ static void test_past_signals_at_once(void **state)
         assert_int_equal(count_of(&e), 1);
         assert_int_equal(e.irql, DISPATCH_LEVEL);
         assert_false(KeCancelTimer(&timer));
-        /* A period begins then and there. */
+        /* A period begins at that moment. */
         ULONGLONG before = KeQueryInterruptTime();
         assert_false(KeSetTimerEx(&timer, due, 3600000, NULL));
         assert_true(KeReadStateTimer(&timer));
@@ -311,7 +311,7 @@ static void test_far_future(void **state)
 
 static const struct tolerance_row {
     ULONG milliseconds;
-    ULONG encoded; /* 2^n units of 100 ns, never more than asked for */
+    ULONG encoded; /* 2^n units of 100 ns, never more than requested */
 } tolerance_rows[] = {{0, 0}, {1, 13}, {2, 14}, {15, 17}, {1000, 23}, {MAXULONG, 45}};
 
 static void test_tolerable_delay_is_kept_encoded(void **state)
@@ -328,7 +328,7 @@ static void test_tolerable_delay_is_kept_encoded(void **state)
     }
 }
 
-/* Timers that tolerate a delay meet at the same moment; each is late by no more than it tolerates. */
+/* Timers with a tolerance coalesce; each is late by no more than its tolerance. */
 static void test_tolerant_timers_coalesce(void **state)
 {
     (void)state;
@@ -439,7 +439,7 @@ static void test_setting_again_replaces_everything(void **state)
     watchdog_stop();
 }
 
-/* A notification timer releases everybody who waits, a synchronization timer one for each expiration. */
+/* A notification timer releases all waiters, a synchronization timer one per expiration. */
 typedef struct waiters {
     KTIMER timer;
     volatile ULONG waiting;
@@ -519,7 +519,7 @@ static void test_wait_all_with_timers(void **state)
 
 /*
  * Clock steps, simulated: absolute timers follow, relative ones do not. The clock thread sleeps by the host's clock, so
- * whoever waits for an absolute timer does so at offset 0, and each test comes back there.
+ * waits for an absolute timer happen at offset 0, and each test returns to it.
  */
 static ULONGLONG (*host_system_time)(void);
 static volatile LONGLONG clock_offset;
@@ -529,7 +529,7 @@ static ULONGLONG stepped_system_time(void)
     return host_system_time() + (ULONGLONG)__atomic_load_n(&clock_offset, __ATOMIC_RELAXED);
 }
 
-/* The host tells the clock thread of a step; here a timer that is due at once makes it look. */
+/* The host tells the clock thread of a step; here a timer that is due at once makes it check. */
 static void step_clock(LONGLONG units)
 {
     KTIMER nudge;
@@ -582,7 +582,7 @@ static void test_clock_step_back(void **state)
     watchdog_stop();
 }
 
-/* From its first expiration on a periodic timer does not care about the system clock. */
+/* From its first expiration on a periodic timer ignores the system clock. */
 static void test_clock_step_and_period(void **state)
 {
     (void)state;
@@ -663,7 +663,7 @@ static BOOLEAN timers_expire_without_thread(PVOID context)
     for (ULONG tries = 0; tries < 50; tries += 1) {
         KeSetTimer(&first, relative(MILLISECOND), NULL);
         if (!KeReadStateTimer(&first)) {
-            break; /* else the host took longer over the call than the timer over its interval */
+            break; /* otherwise the host took longer for the call than the interval of the timer */
         }
     }
     KeStallExecutionProcessor(20000);
@@ -715,7 +715,7 @@ static void test_where_intervals_begin(void **state)
     KeCancelTimer(&timer);
 }
 
-#define CROWD 200 /* more than the clock takes out at a time, and more than it looks at */
+#define CROWD 200 /* more than the clock removes at a time, and more than it examines */
 
 typedef struct crowd {
     volatile ULONG held, released;
@@ -736,7 +736,7 @@ static void hold_clock(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument
     }
 }
 
-/* Both wait for two timers that the clock has in its hands at the same time. */
+/* Both wait for two timers that the clock expires at the same time. */
 static void wait_in_crowd(void *context, unsigned index)
 {
     crowd *c = context;
@@ -764,7 +764,8 @@ static void check_crowd(crowd *c)
     }
 }
 
-/* While a DPC keeps the clock, timers become due: all go off, those with a DPC and those behind them, waited for or not. */
+/* While a DPC blocks the clock, timers become due: all expire, those with a DPC and those behind them, with waiters or
+   without. */
 static void test_many_due_at_once(void **state)
 {
     crowd *c = calloc(1, sizeof(*c));

@@ -1,5 +1,5 @@
 /*
- * The timing wheel against a reference model: an array of timers that is searched from end to end. Time is simulated.
+ * The timing wheel against a reference model: an array of timers that is searched linearly. Time is simulated.
  */
 #include "ke/timertable.h"
 #include "support.h"
@@ -69,7 +69,8 @@ static ULONG64 earliest_in_model(const model *m)
     return earliest;
 }
 
-/* Expires everything that the wheel says is due and checks that it is, in order of time, and that nothing else was. */
+/* Expires everything that the wheel reports as due and checks that it is, in order of time, and that nothing else was
+   due. */
 static ULONG expire(model *m, BOOLEAN check_order)
 {
     ULONG64 last_key = 0, last_order = 0;
@@ -94,7 +95,7 @@ static ULONG expire(model *m, BOOLEAN check_order)
     return expired;
 }
 
-/* A slot that says it is in order is, and is not due before all of it is. */
+/* A slot marked as ordered is ordered, and is not due before all of its timers are. */
 static void check_order(const KI_WHEEL_SLOT *slot)
 {
     ULONG64 last = 0;
@@ -156,7 +157,7 @@ typedef struct run {
     BOOLEAN jump; /* half of the time goes straight to the next due time */
     BOOLEAN back; /* the clock is set back now and then */
     ULONG budget;
-    ULONG intervals; /* due times are so many different ones from now on, 0: any */
+    ULONG intervals; /* the number of different due times, 0: any */
 } run;
 
 static const run runs[] = {
@@ -249,7 +250,7 @@ static void test_wheel_against_model(void **state)
     }
 }
 
-/* With nothing taken out, the wheel knows its next time exactly, at any distance, without being turned in between. */
+/* Without removals, the wheel knows its next time exactly, at any distance, without intermediate turns. */
 static void test_next_time_is_exact(void **state)
 {
     (void)state;
@@ -271,7 +272,7 @@ static void test_next_time_is_exact(void **state)
     }
 }
 
-/* A next time that is too early because its timer was taken out costs one turn and is then right again. */
+/* A next time that is too early because its timer was removed costs one turn and is then correct. */
 static void test_stale_next_time_heals(void **state)
 {
     (void)state;
@@ -287,7 +288,8 @@ static void test_stale_next_time_heals(void **state)
     free_model(m);
 }
 
-/* Timers that were set in the order of their times go off together without being filed again; others are. */
+/* Timers that were set in the order of their times expire together without being filed again; others are filed
+   again. */
 static void test_slots_in_order_are_due_as_they_are(void **state)
 {
     static const struct {
@@ -316,7 +318,7 @@ static void test_slots_in_order_are_due_as_they_are(void **state)
     }
 }
 
-/* A slot that was empty meanwhile does not remember what was in it. */
+/* A slot that was empty meanwhile has no stale bounds. */
 static void test_order_of_a_slot_begins_anew(void **state)
 {
     (void)state;
@@ -331,7 +333,7 @@ static void test_order_of_a_slot_begins_anew(void **state)
     free_model(m);
 }
 
-/* Timers of a slot that is half filed again are taken out like others. */
+/* Timers of a slot that is being filed again are removed like others. */
 static void test_cancel_while_a_slot_is_filed_again(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void test_last_signal_consumes_all(void **state)
     end_waiters(&w, 1);
 }
 
-/* Objects that stay signaled, and objects that are reset again before the last one comes. */
+/* Objects that stay signaled, and objects that are reset before the last one is signaled. */
 static void test_all_at_the_same_time(void **state)
 {
     waiter w;
@@ -111,7 +111,7 @@ static void test_duplicates_are_refused(void **state)
     }
 }
 
-/* Also where there are many, and where the wait would otherwise only look, or block. */
+/* Also where there are many, and where the wait would otherwise poll, or block. */
 static void test_duplicates_among_many(void **state)
 {
     test_random random;
@@ -181,7 +181,7 @@ static void test_in_whatever_order(void **state)
     end_waiters(&w, 1);
 }
 
-/* Objects are sorted by address, whatever they are; what is there twice is found. */
+/* Objects are sorted by address, whatever they are; duplicates are found. */
 static void test_sorting(void **state)
 {
     static UCHAR memory[100];
@@ -221,7 +221,7 @@ static void release_owned(void *mutant)
     KeReleaseMutant(mutant, 0, FALSE, FALSE);
 }
 
-/* STATUS_ABANDONED if any of the mutants was, whether that is found out by the waiter or by the last signal. */
+/* STATUS_ABANDONED if any of the mutants was, whether the waiter or the last signal detects it. */
 static void test_abandoned(void **state)
 {
     (void)state;
@@ -327,7 +327,7 @@ static void test_mixed_kinds(void **state)
     end_waiters(&w, 1);
 }
 
-/* Several threads whose sets overlap, in opposite orders: the one that has waited longest and can go, goes. */
+/* Several threads whose sets overlap, in opposite orders: the oldest wait that can be satisfied is. */
 static void test_overlapping_sets(void **state)
 {
     waiter w[3];
@@ -362,7 +362,8 @@ static void test_overlapping_sets(void **state)
     end_waiters(w, 3);
 }
 
-/* One signal that may release several waits for all, which share their other objects: it releases those that fit. */
+/* One signal that may release several waits for all, which share their other objects: it releases those that can be
+   satisfied. */
 static void test_one_signal_for_several_sets(void **state)
 {
     waiter w[4];
@@ -439,7 +440,7 @@ static void test_pulse(void **state)
     end_waiters(&w, 1);
 }
 
-/* The same wait issued again and again from blocks on the stack: nothing stays behind from the last round. */
+/* The same wait issued repeatedly with blocks on the stack: nothing is left over from the previous round. */
 static void test_blocks_are_free_after_the_wait(void **state)
 {
     waiter w;

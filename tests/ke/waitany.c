@@ -95,7 +95,7 @@ static void test_duplicates(void **state)
     end_waiters(&w, 1);
 }
 
-/* A second signal finds the wait already over: it stays with its object. */
+/* A second signal finds the wait already ended: it stays with its object. */
 static void test_only_one_object_is_consumed(void **state)
 {
     waiter w;

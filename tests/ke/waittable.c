@@ -179,7 +179,7 @@ static void test_every_row(void **state)
 
 #define SEVERAL 4
 
-/* One signal, several waiters: all of them go on, or the one that has waited longest. */
+/* One signal, several waiters: all of them continue, or the oldest one. */
 static void run_several(const kind *k, waiter *w)
 {
     test_object o;
@@ -246,7 +246,7 @@ static void end_at_once(void *context)
     PsTerminateSystemThread((NTSTATUS)(LONG_PTR)context);
 }
 
-/* A thread that the library has created is signaled by its end, too. */
+/* A thread that the library has created is also signaled by its end. */
 static void test_created_thread(void **state)
 {
     HANDLE handle;

@@ -1,4 +1,4 @@
-/* waittest.h: what the tests of waiting share, above all threads that wait as told. */
+/* waittest.h: helpers for tests of waiting, mainly threads that wait on request. */
 #ifndef INTERLOCK_TESTS_WAITTEST_H
 #define INTERLOCK_TESTS_WAITTEST_H
 
@@ -22,7 +22,7 @@
 #define SECOND 10000000LL
 #define TEST_SECONDS 30
 
-/* cmocka's assertions belong to the thread of the test; this one to any. */
+/* cmocka's assertions work only on the test's thread; this one on any. */
 #define check(expression) ((expression) ? (void)0 : check_failed(#expression, __FILE__, __LINE__))
 
 static inline void check_failed(const char *expression, const char *file, int line)

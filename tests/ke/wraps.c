@@ -169,7 +169,7 @@ static void test_slist_under_way(void **state)
     assert_int_equal(left, ARRAYSIZE(slist.entries));
 }
 
-/* More holders of a rundown reference than fit in 32 bits, given back in other portions than they came in. */
+/* More holders of a rundown reference than fit in 32 bits, released in other portions than acquired. */
 static void test_rundown(void **state)
 {
     EX_RUNDOWN_REF reference;
@@ -194,7 +194,7 @@ static void test_rundown(void **state)
     ExFreeCacheAwareRundownProtection(aware);
 }
 
-/* How many forks came before: by that a critical section knows that its waiters stayed behind. */
+/* The number of earlier forks, by which a critical section knows that its waiters stayed behind. */
 
 static RTL_CRITICAL_SECTION section;
 static PKTHREAD section_waiter;
@@ -210,7 +210,7 @@ static void enter_section(void *argument, unsigned index)
 
 static void fork_with_a_waiter(ULONG forks);
 
-/* Somebody waits for the section, and between forks. */
+/* A thread waits for the section, and between forks. */
 static void let_somebody_wait(void (*between)(ULONG forks), ULONG forks)
 {
     section_waiter = NULL;
@@ -248,7 +248,7 @@ static void test_fork_depth(void **state)
 {
     static const ULONG depths[] = {0, MAXLONG - 1, MAXLONG};
     (void)state;
-#ifdef THREAD_SANITIZER /* which takes a thread that a child makes for the one of the parent that had its stack */
+#ifdef THREAD_SANITIZER /* which confuses a new thread of a child with the parent's thread that had its stack */
     skip();
 #endif
     for (ULONG events = 0; events < 2; events += 1) {
@@ -291,7 +291,7 @@ static void test_dead_threads(void **state)
     assert_true(__atomic_load_n(&KiReaperWakes, __ATOMIC_RELAXED) < 100);
 }
 
-/* Regions are counted in 16 bits, as on NT: so many may be entered, and leaving one more than that is a bugcheck. */
+/* Regions are counted in 16 bits, as on NT: this many may be entered, and leaving one more is a bugcheck. */
 
 #define MOST_REGIONS 32768
 

@@ -52,7 +52,7 @@ static void close_handle(HANDLE handle)
     assert_int_equal(ObCloseHandle(handle, UserMode), STATUS_SUCCESS);
 }
 
-/* All run, in the order in which they came, with their three arguments; the signaled object stays signaled. */
+/* All run, in the order of arrival, with their three arguments; the signaled object stays signaled. */
 static void an_alertable_wait_runs_all_of_them(void **state)
 {
     LARGE_INTEGER poll = {.QuadPart = 0};
@@ -245,7 +245,7 @@ static void a_thread_is_ended_in_an_apc(void **state)
     close_handle(thread);
 }
 
-/* It is accepted, interrupts no wait, and calls nothing; the others run as ever. */
+/* It is accepted, interrupts no wait, and calls nothing; the others run as usual. */
 static void no_routine(void **state)
 {
     LARGE_INTEGER now = {.QuadPart = 0};

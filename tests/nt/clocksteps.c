@@ -19,7 +19,7 @@
 
 #define HOUR (10000000LL * 3600)
 #define DAY (24 * HOUR)
-#define LOOK 10000 /* how often a sleeper looks at the clocks: 1 ms */
+#define LOOK 10000 /* how often a sleeper checks the clocks: 1 ms */
 
 static HAL_DISPATCH host;
 static volatile LONGLONG system_offset, interrupt_offset;
@@ -50,7 +50,7 @@ static BOOLEAN has_come(const HAL_DEADLINE *deadline)
     return (deadline->Clock == HalSystemTime ? query_system() : query_interrupt()) >= deadline->Time;
 }
 
-/* The host's wait follows its clocks; so does this one, by looking. */
+/* The host's wait follows its clocks; so does this one, by polling. */
 static BOOLEAN wait_by_looks(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline)
 {
     if (deadline->Clock == HalNoDeadline)
@@ -65,7 +65,7 @@ static BOOLEAN wait_by_looks(volatile ULONG *address, ULONG expected, const HAL_
     }
 }
 
-/* The host tells the clock thread of a step of the system clock, and wakes it when its own deadline has come. */
+/* The host tells the clock thread of a step of the system clock, and wakes it at its own deadline. */
 static void step(volatile LONGLONG *clock, LONGLONG by)
 {
     __atomic_fetch_add(clock, by, __ATOMIC_ACQ_REL);
@@ -341,7 +341,7 @@ static test_threads *start_sleeper(struct sleeper *sleeper, const struct way *wa
     return threads;
 }
 
-/* The thread and the clock have looked since the last step, and found nothing to do. */
+/* The thread and the clock have checked since the last step, and found nothing to do. */
 static void expect_asleep(struct sleeper *sleeper)
 {
     if (sleeper->way->is_timer) {

@@ -8,7 +8,7 @@ static void test_parameters(void **state)
     assert_int_equal(NtDelayExecution(TRUE, NULL), STATUS_ACCESS_VIOLATION);
 }
 
-/* Never shorter than asked for, by either clock. */
+/* Never shorter than requested, by either clock. */
 static void test_duration(void **state)
 {
     LARGE_INTEGER interval = relative(3 * MILLISECOND);
@@ -79,7 +79,7 @@ static void test_a_sleeper_is_alerted(void **state)
     end_actor(&a);
 }
 
-/* An alert is told and cleared; without one the user APCs run. */
+/* An alert is reported and cleared; without one the user APCs run. */
 static void test_test_alert(void **state)
 {
     KAPC apc;
@@ -106,7 +106,7 @@ static VOID sleeping_yield(VOID)
     nanosleep(&briefly, NULL);
 }
 
-/* The status tells whether somebody else ran. */
+/* The status shows whether another thread ran. */
 static void test_yield(void **state)
 {
     VOID (*yield)(VOID) = HalDispatch.Yield;

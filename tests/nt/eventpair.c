@@ -71,7 +71,7 @@ struct call {
 
 enum { CALLS = 500 };
 
-/* Client and server take turns: each writes what the other reads, without any other synchronization. */
+/* Client and server alternate: each writes what the other reads, without any other synchronization. */
 static void client_and_server(void *argument, unsigned index)
 {
     struct call *call = argument;

@@ -1,4 +1,4 @@
-/* handles.h: objects of the tests' own types behind handles, and threads that wait for handles as told. */
+/* handles.h: objects of the tests' own types behind handles, and threads that wait for handles on request. */
 #ifndef INTERLOCK_TESTS_HANDLES_H
 #define INTERLOCK_TESTS_HANDLES_H
 
@@ -10,7 +10,7 @@
 
 #define ALL_ACCESS (STANDARD_RIGHTS_ALL | 0x3)
 
-/* The header is not where the body begins, to see that a wait finds it. */
+/* The header is not at the start of the body, to check that a wait finds it. */
 typedef struct padded_object {
     ULONG64 padding[2];
     union {

@@ -98,7 +98,7 @@ static void test_packets_are_first_in_first_out(void **state)
     close_port(port);
 }
 
-/* Everything that is set comes back as it was, a failure too. */
+/* Everything that is posted is returned unchanged, also a failure status. */
 static void test_values(void **state)
 {
     HANDLE port = make_port(1);
@@ -201,7 +201,7 @@ static void test_parameters(void **state)
     close_port(port);
 }
 
-/* As many as there are, as many as are wanted: also more than a batch. */
+/* As many as there are, as many as requested: also more than a batch. */
 static void test_many_at_once(void **state)
 {
     static const ULONG queued[] = {1, 3, 63, 64, 65, 200};
@@ -249,7 +249,7 @@ static void test_alertable_removal(void **state)
     post(port, 2);
     assert_int_equal(take(port, &information, NULL), STATUS_SUCCESS);
     assert_int_equal(apcs_run, 0);
-    /* The thread is the port's by now. */
+    /* The thread belongs to the port by now. */
     post(port, 3);
     assert_int_equal(NtRemoveIoCompletionEx(port, &information, 1, &removed, NULL, TRUE), STATUS_SUCCESS);
     assert_true(is_posted(&information, 3));
@@ -278,7 +278,7 @@ static void test_apcs_run_after_the_removal(void **state)
     assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
 }
 
-/* Threads that take packets as told. */
+/* Threads that remove packets on request. */
 typedef struct remover {
     actor actor;
     HANDLE port;
@@ -362,7 +362,7 @@ static void test_limit(void **state)
     assert_int_equal(KeSetEvent(&((padded_object *)object_of(event))->event, 0, FALSE), 0);
     await(is_idle(&r[1].actor));
     assert_int_equal(queue_of(port)->CurrentCount, 2);
-    /* Two run where one may: nobody else is let go before one of them has come back, and then the other. */
+    /* Two run where one may: no other thread is released before both of them have returned. */
     begin_remove(&r[2]);
     post(port, 3);
     assert_int_equal(depth_of(port), 1);
@@ -441,7 +441,7 @@ static void test_every_block_makes_room(void **state)
     close_port(port);
 }
 
-/* A thread that is ended while it waits at a port, or after it has come through one, leaves nothing behind. */
+/* A thread that is terminated while it waits at a port, or after it has used one, leaves nothing behind. */
 static NTSTATUS ask_for_ever(PVOID port)
 {
     FILE_IO_COMPLETION_INFORMATION information;
@@ -486,7 +486,7 @@ static void test_limit_of_zero(void **state)
     close_port(port);
 }
 
-/* A wait for the port itself ends while something is queued, and takes nothing. */
+/* A wait for the port itself is satisfied while something is queued, and removes nothing. */
 static void test_waiting_for_the_port(void **state)
 {
     HANDLE port = make_port(1);
@@ -508,7 +508,7 @@ static void test_waiting_for_the_port(void **state)
     close_port(port);
 }
 
-/* The last handle wakes everybody; one before it nobody. What was queued is gone. */
+/* Closing the last handle wakes all threads, closing an earlier one none. Queued packets are discarded. */
 static void test_closing(void **state)
 {
     HANDLE port = make_port(1);
@@ -556,7 +556,7 @@ static void test_closing_with_packets(void **state)
     close_handle(reserve);
 }
 
-/* Who has looked up the handle before it was closed and comes to the port only then. */
+/* A thread that looked up the handle before it was closed and uses the port afterwards. */
 static void test_latecomers(void **state)
 {
     HANDLE handle = make_port(1);
@@ -578,7 +578,7 @@ static void test_latecomers(void **state)
     assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
 }
 
-/* Without memory: takes out every packet that is kept to be used again. */
+/* Without memory: removes every packet that is kept for reuse. */
 static PNTP_PACKET take_kept_packets(ULONG *number)
 {
     PNTP_PACKET all = NULL, packet;
@@ -626,7 +626,7 @@ static BOOLEAN are_all_different(PNTP_PACKET packet)
 }
 
 /* However many are removed at a time, a bounded number is kept, and each of them can be used again. */
-/* The port itself, as a driver has it: in the mode that it says, and above every handle. */
+/* The port itself, as a driver uses it: in the given mode, and without a handle. */
 static void test_removal_from_the_port(void **state)
 {
     HANDLE port = make_port(0);
@@ -692,7 +692,7 @@ static void test_packets_are_kept(void **state)
     assert_in_range(again, 64, kept);
     free_packets(all);
     allocations_left = 0;
-    for (ULONG i = 0; i < again / 2; i += 1) { /* of the others the last may have gone back to the heap */
+    for (ULONG i = 0; i < again / 2; i += 1) { /* of the others the last may have been returned to the heap */
         post(port, i);
     }
     allocations_left = -1;
@@ -725,7 +725,7 @@ static void test_no_memory(void **state)
     assert_int_equal(first, STATUS_INSUFFICIENT_RESOURCES);
     assert_int_equal(depth_of(port), 0);
     PNTP_PACKET others = all->NextFree;
-    NtpFreePacket(all); /* there is one to use again */
+    NtpFreePacket(all); /* there is one to reuse */
     allocations_left = 0;
     first = NtSetIoCompletion(port, value(2), value(3), 4, 5);
     second = NtSetIoCompletion(port, NULL, NULL, 0, 0);
@@ -761,7 +761,7 @@ static void test_reserve(void **state)
         expect_packet(port, 1);
         expect_packet(port, 2);
     }
-    /* Closed while it is queued: it is delivered all the same. */
+    /* Closed while it is queued: it is still delivered. */
     assert_int_equal(NtSetIoCompletionEx(port, reserve, value(7), value(8), 9, 10), STATUS_SUCCESS);
     close_handle(reserve);
     expect_packet(port, 7);
@@ -796,7 +796,7 @@ static void test_names(void **state)
     close_port(other);
     attributes.Attributes &= ~(ULONG)OBJ_OPENIF;
     assert_int_equal(NtOpenIoCompletion(&opened, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
-    /* A permanent one keeps its packets while nobody has it open. */
+    /* A permanent one keeps its packets while it is not open. */
     attributes.Attributes |= OBJ_PERMANENT;
     assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes, 0), STATUS_SUCCESS);
     post(port, 3);
@@ -809,7 +809,7 @@ static void test_names(void **state)
     close_port(port);
 }
 
-/* A forked child has the port with what was queued, and nobody but itself at it. */
+/* A forked child has the port with what was queued, and no threads but its own. */
 static int use_port_in_child(HANDLE port, HANDLE waited)
 {
     for (ULONG i = 0; i < 3; i += 1) {
@@ -860,7 +860,7 @@ static void test_fork(void **state)
 }
 
 /* A thread keeps its reference on a port from one call to the next. It keeps neither the port nor the rights of the
-   handle, and nothing of a handle that is another one by now. */
+   handle, and nothing of a handle that has been reused. */
 static void test_kept_ports_go_with_their_handles(void **state)
 {
     HANDLE port = make_port(1);
@@ -914,7 +914,7 @@ static void test_ports_of_others_go_with_their_handles(void **state)
     close_port(port);
 }
 
-/* Who is in the middle of a call with the port that it keeps gives it back at the end of that. */
+/* A thread in the middle of a call with its kept port returns the reference when the call ends. */
 static void test_kept_ports_in_use_go_at_the_end(void **state)
 {
     remover r[2];

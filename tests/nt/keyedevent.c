@@ -182,7 +182,8 @@ static void wait_until_ended(void *argument, unsigned index)
     fail();
 }
 
-/* Who ends in an APC has left the keyed event: a release does not find it, and the object goes with its handle. */
+/* A thread that ends in an APC has left the keyed event: a release does not find it, and the object is freed with its
+   handle. */
 static void an_apc_may_end_the_thread(void **state)
 {
     ULONG objects = objects_of("KeyedEvent");

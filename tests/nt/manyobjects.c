@@ -1,4 +1,4 @@
-/* NtWaitForManyObjects: what is checked, in which order, what is taken, and who keeps the object. */
+/* NtWaitForManyObjects: what is checked, in which order, what is consumed, and what keeps the object alive. */
 #include "handles.h"
 
 #include <interlock/ps.h>
@@ -96,7 +96,7 @@ static void test_bad_input(void **state)
     close_handles();
 }
 
-/* Objects that are always signaled: any finds them at their place, all leaves them out, and sees a duplicate all the same. */
+/* Objects that are always signaled: any finds them at their place, all omits them, and still detects a duplicate. */
 static void test_always_signaled(void **state)
 {
     ULONG index;

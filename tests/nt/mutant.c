@@ -251,7 +251,7 @@ static void end_or_close(void *argument, unsigned index)
     }
 }
 
-/* The owner ends at the moment when the last handle goes. */
+/* The owner ends while the last handle is closed. */
 static void owner_and_last_handle_go_together(void **state)
 {
     ULONG objects = objects_of("Mutant");

@@ -42,7 +42,7 @@ static NTSTATUS create(int kind, ULONG flags, HANDLE *handle)
 static const char *const types[] = {"Event",      "Semaphore", "Mutant",    "Timer",
                                     "KeyedEvent", "EventPair", "Directory", "SymbolicLink"};
 
-/* The very first name: the directories and links of the system are not there yet either. */
+/* The very first name: the directories and links of the system do not exist yet either. */
 static void with_one_more_allocation_each_time(void **state)
 {
     unsigned failures = 0;
@@ -117,7 +117,7 @@ static void nothing_else_allocates(void **state)
     NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, NotificationTimer);
     NtCreateEventPair(&pair, EVENT_PAIR_ALL_ACCESS, NULL);
     NtCreateKeyedEvent(&keyed, KEYEDEVENT_ALL_ACCESS, NULL, 0);
-    NtSetTimer(timer, &now, NULL, NULL, FALSE, 0, NULL); /* the machine's clock begins here, by a thread of its own */
+    NtSetTimer(timer, &now, NULL, NULL, FALSE, 0, NULL); /* the clock thread starts here */
     NtWaitForSingleObject(timer, FALSE, NULL);
     NtSetTimer(timer, &far, NULL, NULL, FALSE, 0, NULL);
     refused = allocations_refused;

@@ -1,6 +1,7 @@
 /*
- * The host refuses new threads. What needs one of the library's own threads and can fail says so and changes nothing;
- * what cannot fail is done by threads that are there already, and nothing is lost. Each case is a process of its own.
+ * The host refuses new threads. An operation that needs one of the library's own threads and can fail reports that and
+ * changes nothing; one that cannot fail is done by existing threads, and nothing is lost. Each case is a process of its
+ * own.
  */
 #include "child.h"
 #include "objecttest.h"
@@ -107,7 +108,7 @@ CHILD(a_waiter_is_the_clock)
         assert_int_equal(KeWaitForSingleObject(&timer, Executive, UserMode, FALSE, NULL), STATUS_SUCCESS);
     assert_true(KeCancelTimer(&timer));
     assert_true(refusals > 3);
-    /* The first thread that can be had is the clock again. */
+    /* The first available thread becomes the clock again. */
     allow_threads();
     KeSetTimer(&timer, MILLISECONDS(30), NULL);
     assert_int_equal(KeWaitForSingleObject(&timer, Executive, KernelMode, FALSE, NULL), STATUS_SUCCESS);
@@ -212,7 +213,7 @@ CHILD(every_way_to_wait_is_the_clock)
     wait_for_dpc(sleep_meanwhile);
 }
 
-/* A thread that slept before the timer was set has to be told. */
+/* A thread that slept before the timer was set has to be woken. */
 struct early_sleeper {
     PKTHREAD volatile thread;
     volatile ULONG done;
@@ -366,7 +367,7 @@ CHILD(the_older_interface_fails_too)
     close_handle(signaled);
 }
 
-/* Work items of the executive cannot fail: they wait for the first thread that can be had. */
+/* Work items of the executive cannot fail: they wait for the first available thread. */
 static void run_item(PVOID parameter)
 {
     KeSetEvent(parameter, 0, FALSE);
@@ -396,7 +397,7 @@ CHILD(work_items_wait_for_a_thread)
     wait_for_event();
 }
 
-/* Threads, and the one that runs down the ended. */
+/* Threads, and the reaper. */
 
 static NTSTATUS wait_for_ever(PVOID context)
 {

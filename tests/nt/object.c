@@ -334,7 +334,7 @@ static void wait_for_event(void *argument, unsigned index)
     assert_int_equal(NtSignalAndWaitForSingleObject(handles[1], handles[0], FALSE, NULL), STATUS_SUCCESS);
 }
 
-/* A waiter keeps the object, not its name or its handle: it goes on when somebody with a pointer signals. */
+/* A waiter keeps the object, not its name or its handle: it continues when a thread with a pointer signals. */
 static void closing_under_a_waiter(void **state)
 {
     HANDLE handles[2] = {create_event(EVENT_ALL_ACCESS, 0), create_event(EVENT_ALL_ACCESS, 0)};
@@ -355,7 +355,7 @@ static void closing_under_a_waiter(void **state)
     assert_int_equal(objects_of("Event"), objects - 2);
 }
 
-/* What the documents grant together. */
+/* Rights that the documentation grants together. */
 static void rights_that_imply_others(void **state)
 {
     static const struct {

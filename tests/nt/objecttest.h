@@ -58,7 +58,7 @@ static inline void close_handle(HANDLE handle)
     assert_int_equal(NtClose(handle), STATUS_SUCCESS);
 }
 
-/* What the object and its handles count, for tests that look for leaks. */
+/* The counts of the object and its handles, for leak checks. */
 static inline OBJECT_BASIC_INFORMATION basic_information(HANDLE handle)
 {
     OBJECT_BASIC_INFORMATION information;

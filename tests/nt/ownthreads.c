@@ -4,8 +4,8 @@
  * fork, as jemalloc does: the fork waits for the section, and the section for the heap. For the same reason the fork's
  * handler in the child starts no thread and leaves the heap alone.
  *
- * The heap here is the host's behind a lock of the test's own, which the test's fork handlers hold. They are registered
- * after the library's: their prepare handler runs before the library's, their child handler after it.
+ * The heap here is the host's behind a lock of the test, which the test's fork handlers hold. They are registered after
+ * the library's: their prepare handler runs before the library's, their child handler after it.
  */
 #include "child.h"
 #include "objecttest.h"
@@ -134,7 +134,7 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
-/* What may start a thread. prepare makes what act needs, without starting the thread that act starts. */
+/* Operations that may start a thread. prepare creates what act needs, without starting the thread that act starts. */
 struct operation {
     const char *name;
     void (*prepare)(void);
@@ -405,7 +405,7 @@ static void act_prepared(void *unused)
     assert_int_equal(heap.wrong, 0);
 }
 
-/* What prepare has made is inherited, the threads are not. */
+/* What prepare has created is inherited, the threads are not. */
 static void act_in_forked_child(void *unused)
 {
     (void)unused;
@@ -473,7 +473,7 @@ static void a_fork_does_not_wait_for_the_heap(void **state)
 }
 
 /* The child inherits timers, and objects of threads that stayed behind. Neither the clock is started nor memory freed
-   before the heap is the child's. */
+   before the heap is usable in the child. */
 static void *leave_things_behind(void *ready)
 {
     LARGE_INTEGER due = MILLISECONDS(3600000);
@@ -524,8 +524,8 @@ static void a_child_leaves_the_heap_alone(void **state)
 }
 
 /*
- * Everything at once: each child starts its threads anew, on two threads, while it forks. Timers that a lost thread has
- * set expire in the child too, so each generation has its own.
+ * Everything at once: each child starts the threads again, from two threads, while it forks. Timers that a lost thread
+ * has set expire in the child too, so each generation has its own.
  */
 #define GENERATIONS 4
 

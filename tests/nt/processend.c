@@ -1,4 +1,4 @@
-/* What happens when a process ends with objects and threads: the program starts itself and judges by the exit status. */
+/* What happens when a process ends with objects and threads: the program starts itself and checks the exit status. */
 #include <interlock/win32.h>
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ static void end_with_handles(void)
     atexit(use_handles_late);
 }
 
-/* A thread that goes on while the process ends finds its handles open. */
+/* A thread that continues while the process ends finds its handles open. */
 static void end_beside_a_thread(void)
 {
     pthread_t thread;

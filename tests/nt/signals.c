@@ -1,7 +1,7 @@
 /*
- * Programs that use real-time signals in ways of their own: they reset, handle, ignore, block or wait for the one that
- * interrupts threads, or have no right to send it. A suspension happens, or the call says that it did not; the end of a
- * thread that cannot be interrupted comes when it next calls in. Each case is a process of its own.
+ * Programs with their own use of real-time signals: they reset, handle, ignore, block or wait for the one that
+ * interrupts threads, or have no right to send it. A suspension happens, or the call reports that it did not; a thread
+ * that cannot be interrupted ends when it next calls in. Each case is a process of its own.
  */
 #include "child.h"
 #include "victim.h"
@@ -97,7 +97,7 @@ static void end(struct victim *victim)
     forget_victim(victim);
 }
 
-/* The program changes the actions behind the library's back, between any two calls. */
+/* The program changes the actions between any two calls, without the library's knowledge. */
 static void suspend_and_end_after(void (*change)(void))
 {
     struct victim victim;
@@ -142,7 +142,7 @@ static void handle_all(void)
     set_all_actions(own_handler);
 }
 
-/* A handler that passes on what it gets to the one that it has replaced. */
+/* A handler that passes its signals to the one that it has replaced. */
 static struct sigaction replaced[128];
 
 static void polite_handler(int number, siginfo_t *information, void *context)
@@ -203,7 +203,8 @@ static void the_program_changes_the_actions(void **state)
     run_case_in_child(after_polite_handlers);
 }
 
-/* One handler after another in front, more than there are places for: then no suspension is reported that is none. */
+/* One handler after another in front, more than there are places for: then no suspension is reported that did not
+   happen. */
 static void one_more_mask_each_time(void)
 {
     struct victim victim;
@@ -390,7 +391,7 @@ static void several_suspend_it_at_once(void **state)
     run_case_in_child(several_in_vain);
 }
 
-/* Somebody else takes the signal. */
+/* Something else takes the signal. */
 
 static NTSTATUS take_all_signals(struct victim *victim)
 {
@@ -423,7 +424,7 @@ static NTSTATUS read_all_signals(struct victim *victim)
     return compute(victim);
 }
 
-/* A signal that somebody took is not waited for for ever: later requests send their own. */
+/* The library does not wait forever for a signal that was taken: later requests send their own. */
 static void suspend_one_that_takes_signals(NTSTATUS (*run)(struct victim *))
 {
     struct victim victim;
@@ -476,7 +477,7 @@ static void refuse_calls(long first, long second)
     struct sock_fprog program = {.len = ARRAYSIZE(filter), .filter = filter};
 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        _exit(0); /* a host without filters has nothing to refuse with */
+        _exit(0); /* a host without filters cannot refuse */
 }
 
 static void refuse_values(void)
@@ -497,7 +498,7 @@ static void without_values(void)
     end(&victim);
 }
 
-/* There a plain signal could be taken for one of the program's. */
+/* There a plain signal could be mistaken for one of the program's. */
 static void without_values_and_with_handlers(void)
 {
     struct victim victim;

@@ -1,6 +1,6 @@
 /*
- * Threads that do nothing but allocate are suspended and ended. Whoever does that must be able to allocate itself, and
- * to fork: nobody is stopped while it holds the lock of the heap.
+ * Threads that only allocate are suspended and terminated. The requester must be able to allocate, and to fork: no
+ * thread is stopped while it holds the lock of the heap.
  */
 #include "child.h"
 #include "sandbox.h"
@@ -13,7 +13,7 @@
 #define BLOCKS 16
 #define SECONDS 100
 
-/* Larger than what the C library keeps per thread, so each call takes the lock. */
+/* Larger than the C library's per-thread cache, so each call takes the lock. */
 static size_t size_of(unsigned index)
 {
     return 2000 + 700 * (index % 7);
@@ -63,7 +63,7 @@ static void fork_once(void)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* A sanitizer's heap that is linked into the program cannot be told from the program. */
+/* A sanitizer's heap that is linked into the program cannot be distinguished from the program. */
 static void need_a_heap_of_its_own(void)
 {
     if (test_heap_may_stay_locked())

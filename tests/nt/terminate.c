@@ -75,7 +75,7 @@ static void a_thread_in_a_host_call_is_ended(void **state)
     close(ends[1]);
 }
 
-/* Where it must not stop, it goes on until it is out. */
+/* Where it must not stop, it continues until it has left. */
 
 static void hold_back(struct victim *victim)
 {
@@ -274,7 +274,7 @@ static BOOLEAN is_suspended(PKTHREAD thread)
             ((found & KI_WAIT_STATE_MASK) == WaitCommitted && thread->WaitBlockList[0].Object == &thread->SuspendEvent));
 }
 
-/* What came while it was suspended is there for others. */
+/* Signals that arrived while it was suspended remain for others. */
 static void a_suspended_thread_that_is_ended_takes_nothing(void **state)
 {
     NTSTATUS (*const runs[])(struct victim *) = {wait_single_user, wait_single_kernel, wait_any_kernel, wait_all,
@@ -414,7 +414,7 @@ static void its_apcs_are_run_down_and_it_takes_no_more(void **state)
     forget_victim(&victim);
 }
 
-/* Itself, foreign ones, and those that nobody may end. */
+/* Itself, threads of other processes, and those that must not be terminated. */
 
 static NTSTATUS end_itself(struct victim *victim)
 {
@@ -465,7 +465,7 @@ static void *foreign(void *argument)
     return NULL;
 }
 
-/* The host knows that it is gone, and none of its handlers has run. */
+/* The host knows that it has ended, and none of its handlers has run. */
 static void an_adopted_thread_is_ended(void **state)
 {
     struct victim victim = {0};
@@ -473,7 +473,7 @@ static void an_adopted_thread_is_ended(void **state)
 
     (void)state;
 #ifndef __GLIBC__
-    skip(); /* other C libraries wait for ever for a thread whose end they did not see; */
+    skip(); /* other C libraries wait forever for a thread whose end they did not see; */
 #endif
     if (test_slowdown() != 1)
         skip(); /* so does a sanitizer */
@@ -486,7 +486,7 @@ static void an_adopted_thread_is_ended(void **state)
     forget_victim(&victim);
 }
 
-/* Whoever gets the stack of a thread that was ended finds nothing of that one's in it. */
+/* A thread that reuses the stack of a terminated thread finds none of its state. */
 static pthread_key_t key;
 
 static void *leave_a_value(void *argument)

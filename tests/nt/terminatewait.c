@@ -128,7 +128,7 @@ static void every_wait_is_ended(void **state)
     }
 }
 
-/* What a wait by handle refers to is given back, and nobody else's signal is eaten. */
+/* The references of a wait by handle are returned, and no signal of others is consumed. */
 static void a_wait_by_handle_gives_its_references_back(void **state)
 {
     NTSTATUS (*const by_handle[])(struct victim *) = {wait_handle, wait_handles, wait_many_handles};
@@ -151,7 +151,7 @@ static void a_wait_by_handle_gives_its_references_back(void **state)
         await_waiting(&victim);
         assert_int_equal(NtTerminateThread(victim.handle, EXIT_CODE), 0);
         expect_end(&victim, EXIT_CODE);
-        /* Lookups have moved references from the handle to nowhere, one for each. */
+        /* Each lookup has used up one of the handle's references. */
         assert_int_equal(ObpHeaderOf(object)->PointerCount, before - lookups[i]);
         assert_int_equal(NtSetEvent(event, NULL), 0);
         assert_int_equal(KeReadStateEvent(object), 1);
@@ -175,7 +175,7 @@ static void wait_for_change(void *argument, unsigned index)
     waiter->status = RtlWaitOnAddress(waiter->word, &zero, sizeof(zero), NULL);
 }
 
-/* The one wake goes to the waiter that still lives, though the other came first. */
+/* The one wake goes to the remaining waiter, although the other arrived first. */
 static void a_waiter_of_an_address_leaves_no_trace(void **state)
 {
     struct victim victim;
@@ -197,7 +197,7 @@ static void a_waiter_of_an_address_leaves_no_trace(void **state)
     forget_victim(&victim);
 }
 
-/* A packet that comes later is there for the next one. */
+/* A later packet is for the next thread. */
 static void a_waiter_at_a_port_leaves_no_trace(void **state)
 {
     LARGE_INTEGER poll = {.QuadPart = 0};

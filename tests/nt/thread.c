@@ -31,7 +31,7 @@ static NTSTATUS create_with_list(struct birth *birth, PPS_ATTRIBUTE_LIST list)
                             0, list);
 }
 
-/* The new thread may look at once at what its creator is told. */
+/* The new thread may read at once what its creator receives. */
 static void handle_and_id_are_there_when_the_thread_begins(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void what_cannot_be_created(void **state)
     assert_null(thread);
 }
 
-/* Of each host resource that runs out nothing stays behind. Threads of earlier cases may still be on their way out. */
+/* When a host resource runs out, nothing is leaked. Threads of earlier cases may still be ending. */
 static void a_creation_that_fails_leaks_nothing(void **state)
 {
     /* Threads of the tests before may still be ending. */

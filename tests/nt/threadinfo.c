@@ -1,4 +1,4 @@
-/* threadinfo.c: what can be asked of a thread, and set. */
+/* threadinfo.c: queries and settings of threads. */
 #include "threadtest.h"
 
 #include <stdio.h>

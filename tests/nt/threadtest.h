@@ -50,7 +50,7 @@ static inline NTSTATUS stay(PVOID argument)
     return 0;
 }
 
-/* What a thread sees of itself when it begins, beside what its creator was told. */
+/* What a new thread sees of itself, compared with what its creator received. */
 struct birth {
     HANDLE handle;
     CLIENT_ID id;

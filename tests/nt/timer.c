@@ -298,7 +298,7 @@ static void cancelling_takes_the_apc_back(void **state)
     close_handle(timer);
 }
 
-/* The thread that waits for the APC has a reference, so closing the handle takes nothing away. */
+/* The thread that waits for the APC has a reference, so closing the handle changes nothing. */
 static void an_apc_outlives_the_handle(void **state)
 {
     ULONG objects = objects_of("Timer");
@@ -356,7 +356,7 @@ static void take_over(void *argument, unsigned index)
     assert_int_equal(sleep_alertably(0), STATUS_USER_APC);
 }
 
-/* Who sets the timer last gets the APC. */
+/* The last thread to set the timer gets the APC. */
 static void another_thread_takes_the_timer(void **state)
 {
     HANDLE timer = create_timer(NotificationTimer);
@@ -456,7 +456,7 @@ static void take_a_slot(void *argument, unsigned index)
     sleep_alertably(1);
 }
 
-/* In the child the thread whose APC it was is gone; its timer is cancelled, whoever gets its slot. */
+/* In the child the APC's thread does not exist; its timer is cancelled, whichever thread gets its slot. */
 static void a_timer_of_a_thread_that_stayed_behind(void **state)
 {
     ULONG objects = objects_of("Timer");

@@ -1,4 +1,4 @@
-/* Waits by handle: what is checked, in which order, what is taken, and who keeps the object. */
+/* Waits by handle: what is checked, in which order, what is consumed, and what keeps the object alive. */
 #include "handles.h"
 
 static void close_all(HANDLE *handles, ULONG count)
@@ -68,7 +68,7 @@ static void test_low_bits_are_ignored(void **state)
     close_all(&handle, 1);
 }
 
-/* The process and the thread itself have not ended; several objects know no pseudo handle at any place. */
+/* The process and the thread itself have not ended; waits for several objects accept no pseudo handle. */
 static void test_pseudo_handles(void **state)
 {
     PKEVENT event;
@@ -107,7 +107,7 @@ static void test_parameters(void **state)
     close_all(handles, 1);
 }
 
-/* The first handle that is wrong decides, and a wait that fails has taken nothing from those before it. */
+/* The first handle that is wrong decides, and a failed wait has consumed nothing. */
 static void test_handles_come_before_states(void **state)
 {
     PKEVENT event;
@@ -131,7 +131,7 @@ static void test_handles_come_before_states(void **state)
     close_all(&denied, 1);
 }
 
-/* Of a WaitAll no object may come twice, by whatever handle. A WaitAny does not mind. */
+/* In a WaitAll no object may occur twice, by any handle. A WaitAny allows it. */
 static void test_duplicates(void **state)
 {
     PKEVENT event;
@@ -177,7 +177,7 @@ static void make_events(HANDLE *handles, PKEVENT *events, ULONG count)
     }
 }
 
-/* The lowest index that is signaled, and nothing else is taken. */
+/* The lowest signaled index, and nothing else is consumed. */
 static void test_any(void **state)
 {
     HANDLE handles[MAXIMUM_WAIT_OBJECTS];
@@ -274,7 +274,7 @@ static void test_abandoned_mutants(void **state)
     close_all(handles, 2);
 }
 
-/* One acquire too many is told by the status; kernel code gets it raised. */
+/* One acquire too many is reported by the status; for kernel code it is raised. */
 static void test_mutant_limit(void **state)
 {
     PKEVENT event;
@@ -294,7 +294,7 @@ static void test_mutant_limit(void **state)
     close_all(handles, 2);
 }
 
-/* Closing the last handle neither wakes who waits nor takes the object away; when the wait is over it goes. */
+/* Closing the last handle neither wakes the waiter nor frees the object; the end of the wait does. */
 static void test_close_under_a_waiter(void **state)
 {
     PKEVENT event[2];
@@ -375,7 +375,7 @@ static void close_in_apc(PVOID context, PVOID argument1, PVOID argument2)
     assert_int_equal(live_objects(), 0);
 }
 
-/* A wait holds nothing any more when its APCs run: an APC need not return. */
+/* A wait holds nothing when its APCs run: an APC need not return. */
 static void test_apcs_run_after_the_wait(void **state)
 {
     (void)state;
@@ -448,7 +448,7 @@ static NTSTATUS wait_for_ever(PVOID handles)
     return NtWaitForMultipleObjects(2, handles, WaitAny, FALSE, NULL);
 }
 
-/* A thread that is ended while it waits gives its references back. */
+/* A thread that is terminated while it waits returns its references. */
 static void test_terminated_waiter(void **state)
 {
     HANDLE handles[2], thread;
@@ -500,7 +500,7 @@ static void test_signal_and_wait(void **state)
     close_handle(other);
 }
 
-/* A semaphore at its limit and a mutant of somebody else: the status of the signal, and no wait. */
+/* A semaphore at its limit and a mutant of another thread: the status of the signal, and no wait. */
 static void test_signal_that_fails(void **state)
 {
     HANDLE semaphore = make_real_semaphore(1, 1, SEMAPHORE_ALL_ACCESS);
@@ -564,7 +564,7 @@ static void note_level(PVOID object)
     procedures_run += 1;
 }
 
-/* A type may bring the state up to date before a wait looks at it: in every wait, and never at a raised level. */
+/* A type may update the state before a wait tests it: in every wait, and never at a raised level. */
 static void test_wait_procedure(void **state)
 {
     HANDLE handle = make_event(SynchronizationEvent, TRUE, NULL);
@@ -586,7 +586,7 @@ static void test_wait_procedure(void **state)
     close_all(&handle, 1);
 }
 
-/* The signal has happened when an alert or an APC keeps the wait from beginning. */
+/* The signal has happened when an alert or an APC prevents the wait. */
 static void test_signal_and_alerted_wait(void **state)
 {
     HANDLE event = make_real_event(NotificationEvent, FALSE, EVENT_ALL_ACCESS);
@@ -600,7 +600,7 @@ static void test_signal_and_alerted_wait(void **state)
     close_handle(event);
 }
 
-/* There and back between two threads, each a signal and a wait in one. */
+/* Round trips between two threads, each a signal and a wait in one call. */
 static HANDLE ping, pong;
 
 static void answer(void *argument)

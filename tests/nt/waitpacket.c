@@ -22,7 +22,7 @@ static HANDLE make_packet(void)
     return packet;
 }
 
-/* Nothing of a test is left: no target, no port, no packet. */
+/* A test leaves nothing behind: no target, no port, no packet. */
 static POBJECT_TYPE packet_type;
 
 static void expect_nothing_left(void)
@@ -103,7 +103,7 @@ static void end_scene(scene *s)
     expect_nothing_left();
 }
 
-/* One packet for each association, however often the object is signaled; the wait takes what a wait takes. */
+/* One packet for each association, however often the object is signaled; the wait consumes what a wait consumes. */
 static void test_once(void **state)
 {
     scene s = make_scene(SynchronizationEvent);
@@ -231,7 +231,7 @@ static VOID end_at_once(PVOID context)
     KeWaitForSingleObject(context, Executive, KernelMode, FALSE, NULL);
 }
 
-/* Other kinds of targets: a count that goes down, a thread that ends, a port that has something. */
+/* Other kinds of targets: a count that goes down, a thread that ends, a port with a packet. */
 static void test_targets(void **state)
 {
     scene s = make_scene(NotificationEvent);
@@ -269,7 +269,7 @@ static void test_targets(void **state)
     end_scene(&s);
 }
 
-/* A pipe tells a port that there is something to read; its state is looked at when the packet is associated. */
+/* A pipe tells a port that there is something to read; its state is checked when the packet is associated. */
 static void test_descriptor(void **state)
 {
     scene s = make_scene(NotificationEvent);
@@ -300,7 +300,7 @@ static void test_descriptor(void **state)
     end_scene(&s);
 }
 
-/* Several packets of one object come in the order in which they were associated, among others. */
+/* Several packets of one object arrive in the order of association, among others. */
 static void test_order(void **state)
 {
     scene s = make_scene(NotificationEvent);
@@ -371,7 +371,7 @@ static void test_target_is_closed(void **state)
     expect_nothing_left();
 }
 
-/* A port that nobody can ask any more still takes the packet; it is idle again when it is cancelled. */
+/* A port that no thread can read any more still takes the packet; it is idle again when it is cancelled. */
 static void test_port_is_closed(void **state)
 {
     scene s = make_scene(SynchronizationEvent);
@@ -462,7 +462,8 @@ static void close_packet(PVOID object)
     }
 }
 
-/* The last handle goes when the association has just looked it up: it comes too late, for nobody could cancel it. */
+/* The last handle is closed just after the association has looked it up: the association fails, because no thread could
+   cancel it. */
 static void test_packet_is_closed_meanwhile(void **state)
 {
     scene s = make_scene(SynchronizationEvent);

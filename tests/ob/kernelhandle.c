@@ -1,4 +1,4 @@
-/* Kernel handles: what OBJ_KERNEL_HANDLE opens is for kernel mode alone. */
+/* Kernel handles: OBJ_KERNEL_HANDLE opens handles for kernel mode only. */
 #include <interlock/nt.h>
 #include <interlock/ps.h>
 
@@ -65,7 +65,7 @@ static void kernel_mode_can_use_both(void **state)
     assert_int_equal(NtSetEvent(kernel, &previous), STATUS_INVALID_HANDLE);
     assert_int_equal(ZwSetEvent(kernel, &previous), STATUS_SUCCESS);
     assert_int_equal(ZwClose(kernel), STATUS_SUCCESS);
-    /* A user that asks for a kernel handle gets one of its own. */
+    /* User mode that requests a kernel handle gets a user handle. */
     assert_int_equal(NtDuplicateObject(NtCurrentProcess(), user, NtCurrentProcess(), &kernel, 0, OBJ_KERNEL_HANDLE,
                                        DUPLICATE_SAME_ACCESS),
                      STATUS_SUCCESS);

@@ -119,7 +119,7 @@ static void type_is_checked_by_pointer(void **state)
     ObDereferenceObject(object);
 }
 
-/* Of a type whose memory stays, so that the count can be looked at once more. */
+/* Of a type whose memory stays, so that the count can be read again. */
 static void dereference_once_too_often(void *argument)
 {
     static OBJECT_TYPE type = {.Name = "Kept", .OwnsMemory = TRUE};

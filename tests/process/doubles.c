@@ -1,5 +1,5 @@
 /*
- * doubles.c: doubles for functions of the library. The code under test meets them, the library itself does not.
+ * doubles.c: doubles for functions of the library. The code under test calls them, the library itself does not.
  *
  * Linked with the shared library, a double has the function's own name, and finds the original behind it. With
  * RENAMED_DOUBLES it has another name, by which the code under test was compiled to call it: that works with the static
@@ -118,7 +118,7 @@ int main(void)
     use_the_library();
     expect(calls.set == 0 && calls.waits == 0 && calls.pool == 0 && calls.nt_set == 0 && calls.enters == 0,
            "the library called none of them");
-    /* Variables of the library are the same for both, though a program may have the copy. */
+    /* Variables of the library are the same for both, although a program may have the copy. */
     expect(ObGetObjectType(PsGetCurrentThread()) == *PsThreadType, "exported variables");
     RtlDeleteCriticalSection(&section);
     CloseHandle(handle);

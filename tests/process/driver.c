@@ -1,4 +1,4 @@
-/* driver.c: code under test, that calls functions of the kernel. It is compiled as it is. */
+/* driver.c: code under test that calls kernel functions, compiled unchanged */
 #include "driver.h"
 
 int driver_finish(PKEVENT event)

@@ -1,4 +1,4 @@
-/* driver.h: what driver.c has for its test. */
+/* driver.h: the interface of driver.c for its test. */
 #ifndef TESTS_PROCESS_DRIVER_H
 #define TESTS_PROCESS_DRIVER_H
 

@@ -1,6 +1,6 @@
 /*
- * early.c: the library before main and after it: in the first constructor that a program may have and in the last
- * destructor, in functions for exit.
+ * early.c: the library before main and after it: in the first possible constructor and the last destructor, and in
+ * atexit functions.
  */
 #include <windows.h>
 
@@ -25,7 +25,7 @@ static DWORD WINAPI run(LPVOID context)
     return *(DWORD *)context;
 }
 
-/* Of every layer something that needs what the layer has set up. */
+/* An operation of every layer that needs the layer's initialization. */
 static void use(const char *when)
 {
     static const WCHAR name[] = u"early";

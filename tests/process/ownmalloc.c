@@ -1,6 +1,6 @@
 /*
- * ownmalloc.c: a program with a malloc of its own, which is guarded by locks of the library: the library calls it while
- * it initialises, and while it makes threads known.
+ * ownmalloc.c: a program that replaces malloc by one that uses locks of the library: the library calls it during
+ * initialization and while it adopts threads.
  */
 #include <windows.h>
 

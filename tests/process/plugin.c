@@ -1,5 +1,5 @@
 /*
- * plugin.c: what a host loads and unloads. It uses the library in all the ways that leave something running there: the
+ * plugin.c: a plugin that a host loads and unloads. It uses the library in all ways that leave something running: the
  * threads of the pool, the clock's thread, a thread of the host that is adopted.
  */
 #include <windows.h>
@@ -28,7 +28,7 @@ static VOID CALLBACK count_in_pool(PTP_CALLBACK_INSTANCE instance, PVOID context
     InterlockedIncrement((volatile LONG *)context);
 }
 
-/* Adopts the calling thread, whose end the library is then told of. 0: it worked. */
+/* Adopts the calling thread, whose end the library then sees. 0: it worked. */
 int plugin_touch(void);
 int plugin_touch(void)
 {
@@ -38,7 +38,7 @@ int plugin_touch(void)
     return KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL) != STATUS_SUCCESS;
 }
 
-/* What goes on after the call belongs to the library, not to the plugin: nothing runs in the plugin's own code then. */
+/* What continues after the call belongs to the library: nothing runs in the plugin's own code then. */
 int plugin_use(void);
 int plugin_use(void)
 {

@@ -1,6 +1,6 @@
 /*
- * pluginhost.c: a program that knows nothing of the library and loads a plugin that uses it, again and again.
- * usage: pluginhost PLUGIN ROUNDS
+ * pluginhost.c: a program that does not use the library and repeatedly loads a plugin that does. usage: pluginhost
+ * PLUGIN ROUNDS
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void call(void *plugin, const char *name)
     }
 }
 
-/* Adopted by the library, and ends when the plugin has been closed: the library hears of that. */
+/* Adopted by the library, and ends after the plugin has been closed: the library notices. */
 static void *outlive(void *plugin)
 {
     call(plugin, "plugin_touch");

@@ -1,4 +1,5 @@
-/* reentry.c: a program that replaces a function which the library's initialisation needs, by one that uses the library. */
+/* reentry.c: a program that replaces a function that the library's initialization needs by one that uses the
+   library. */
 #include <ntddk.h>
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /*
- * sharedmemory.c: an event or an SRW lock in memory that two processes share, which Interlock does not have: one waits, the
- * other one signals or releases. It ends in a bugcheck that names the rule.
- * usage: sharedmemory signal | wait | release | sibling
+ * sharedmemory.c: an event or an SRW lock in memory shared by two processes, which Interlock does not support: one
+ * waits, the other one signals or releases. It ends in a bugcheck that names the rule. usage: sharedmemory signal |
+ * wait | release | sibling
  */
 #include <ntddk.h>
 #include <windows.h>
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         KeWaitForSingleObject(event, Executive, KernelMode, FALSE, NULL);
         _exit(0);
     }
-    /* The child's wait block is on the list when the list is not empty any more. */
+    /* The child's wait block is on the list when the list is no longer empty. */
     while (*(PLIST_ENTRY volatile *)&event->Header.WaitListHead.Flink == &event->Header.WaitListHead) {
         usleep(1000);
     }

@@ -1,4 +1,4 @@
-/* A bugcheck in a static function that is the last call of its caller: the return address is behind the function. */
+/* A bugcheck in a static function that is the last call of its caller: the return address is after the function. */
 #include <ntddk.h>
 
 static __attribute__((noinline)) void inner(void)

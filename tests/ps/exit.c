@@ -9,7 +9,7 @@
 
 #define LONGEST 16
 
-/* What the routines have seen of one thread: which of them, by whom, in which state. */
+/* The calls of the routines for one thread: which of them, on which thread, in which state. */
 static struct {
     PETHREAD volatile thread;
     char order[LONGEST];

@@ -46,7 +46,7 @@ static void wait_for(PVOID object)
     assert_int_equal(KeWaitForSingleObject(object, Executive, KernelMode, FALSE, &timeout), STATUS_SUCCESS);
 }
 
-/* A thread gives its own reference back a moment after it has become signaled. */
+/* A thread drops its own reference shortly after it is signaled. */
 static void wait_until_gone(HANDLE id)
 {
     PETHREAD found;
@@ -211,7 +211,7 @@ static NTSTATUS create_with_impossible_stack(void)
     return status;
 }
 
-/* Threads of the library's own, which the case before has made it start, may come meanwhile: fewer than there are
+/* Threads of the library's own, which the case before has made it start, may start meanwhile: fewer than there are
    failures. */
 static void a_failure_leaves_nothing_behind(void **state)
 {
@@ -253,7 +253,7 @@ static void many_threads_in_turn_use_few_slots(void **state)
         wait_for(thread);
         ObDereferenceObject(thread);
     }
-    /* one that has ended gives its slot back when the host lets it: on a busy machine not before the next ones */
+    /* an ended thread frees its slot when the host schedules it: on a busy machine not before the next ones start */
     assert_true(KiThreadSlotsUsed - before <= 8 + rounds / 4);
 }
 

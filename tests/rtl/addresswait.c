@@ -469,7 +469,8 @@ static void wake_in_vain(PVOID address)
     }
 }
 
-/* 6: vain wakes make the bucket quiet, a waiter ends that, and is woken; a sleeper of another kind does neither. */
+/* 6: wakes without waiters make the bucket quiet, a waiter ends that, and is woken; a sleeper of another kind does
+   neither. */
 static void a_waiter_ends_the_quiet(void **state)
 {
     ULONG value = 0;
@@ -513,7 +514,7 @@ static void without_a_barrier_nothing_is_quiet(void **state)
     KiDispatcherFence = fence;
 }
 
-/* The quiet of the parent holds in a child, and ends there, too. */
+/* The quiet of the parent holds in a child, and can end there. */
 static void a_forked_child_inherits_the_quiet(void **state)
 {
     static ULONG value;

@@ -291,7 +291,7 @@ static void the_other_forms(void **state)
     assert_int_equal(result(&s[1]), STATUS_ALERTED);
     assert_int_equal(look(), STATUS_ALERTED);
 
-    HANDLE mixed[] = {own_id(), (HANDLE)1, NULL}; /* one bad id, and nobody is alerted */
+    HANDLE mixed[] = {own_id(), (HANDLE)1, NULL}; /* one bad id, and no thread is alerted */
     assert_int_equal(NtAlertMultipleThreadByThreadId(mixed, ARRAYSIZE(mixed), NULL, 0), STATUS_ACCESS_DENIED);
     assert_int_equal(look(), STATUS_TIMEOUT);
     mixed[1] = NULL;

@@ -1,4 +1,4 @@
-/* bitmap.c: bitmaps, against a model that looks at one bit at a time. */
+/* bitmap.c: bitmaps, compared with a model that reads one bit at a time. */
 #include "support.h"
 
 #include <interlock/rtldriver.h>
@@ -7,7 +7,7 @@
 #define NONE 0xFFFFFFFFu
 #define GUARD 0xA5A5A5A5u
 
-/* The bitmap of a test, with a word before and behind it, and the same bits as booleans. */
+/* The bitmap of a test, with a word before and after it, and the same bits as booleans. */
 typedef struct {
     ULONG words[WORDS + 2];
     RTL_BITMAP map;
@@ -105,7 +105,7 @@ static void check_runs(pair *p)
 
         for (ULONG j = 0; j < count; j++)
             longer += first[j].NumberOfBits > longest[i].NumberOfBits;
-        assert_true(longer <= i); /* no run that is longer was left out */
+        assert_true(longer <= i); /* no longer run was missed */
         assert_int_equal(model_run(p, longest[i].StartingIndex, FALSE, &begin), longest[i].NumberOfBits);
         assert_int_equal(begin, longest[i].StartingIndex);
         if (i != 0)

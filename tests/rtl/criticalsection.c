@@ -272,8 +272,8 @@ static void test_woken_waiter(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
-/* 2, 3: a newcomer does not rely on the waiter in transit and answers the wake in its place. With an event it cannot:
-   the event is the wake and belongs to the other waiter. */
+/* 2, 3: a new waiter does not rely on the woken waiter and answers the wake instead. With an event it cannot: the event
+   is the wake and belongs to the other waiter. */
 static void test_newcomer_beside_woken_waiter(void **state)
 {
     RTL_CRITICAL_SECTION section;

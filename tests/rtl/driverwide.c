@@ -1,4 +1,4 @@
-/* driverwide.c: code of a driver as it is written for Windows, with L"" literals, compiled with -fshort-wchar as C and C++. */
+/* driverwide.c: driver code written for Windows, with L"" literals, compiled with -fshort-wchar as C and C++. */
 #define RTL_USE_AVL_TABLES 0 /* the generic names mean balanced tables */
 
 #include <ntifs.h>

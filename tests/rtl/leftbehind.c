@@ -211,7 +211,7 @@ static void test_left_behind(void **state)
         expect_bugcheck(by_routine[index].code, run_row, (void *)&by_routine[index]);
 }
 
-/* A routine that leaves nothing runs as ever, also on a thread that holds something. */
+/* A routine that leaves nothing behind runs normally, also on a thread that holds something. */
 static void test_nothing_left(void **state)
 {
     static void (*const runs[])(void *) = {run_dpc, run_service, run_special_apc, run_normal_apc, run_item, run_pool};

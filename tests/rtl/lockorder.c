@@ -184,7 +184,7 @@ static void delete(lock *l)
     RtlDeleteResource(&l->rtl);
 }
 
-/* Each pair has its own locks: what one pair has done says nothing about the next. */
+/* Each pair has its own locks: the pairs are independent. */
 static lock first, second, third;
 
 static int make_locks(void **state)
@@ -232,7 +232,7 @@ static int may_nest(const kind *outer, const kind *inner)
     return !outer->spins || inner->spins;
 }
 
-/* 1, 2: each pair of kinds in one order, as often as one likes, and then in the other. */
+/* 1, 2: each pair of kinds in one order, any number of times, and then in the other. */
 static void test_two_locks(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static void nest_many(void)
                 nest(&kinds[a], &first, &kinds[b], &second);
 }
 
-/* 1: a consistent order of all kinds is none of its business. */
+/* 1: a consistent order of all kinds is no violation. */
 static void test_one_order(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void test_under_tries(void **state)
     }
 }
 
-/* 3: a wait for any of several objects, or with a timeout, ends otherwise too. */
+/* 3: a wait for any of several objects, or with a timeout, can end in another way. */
 static void test_other_waits(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void test_wait_all(void **state)
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, wait_for_both, NULL);
 }
 
-/* 4. Sharers of an RTL resource pass waiting writers, so two of them never wait for each other. */
+/* 4. Sharers of an RTL resource overtake waiting writers, so two of them never wait for each other. */
 static void share_rtl(lock *l)
 {
     RtlAcquireResourceShared(&l->rtl, TRUE);
@@ -579,7 +579,7 @@ static void run_dpc(PKDEFERRED_ROUTINE routine)
     KeWaitForSingleObject(&ran, Executive, KernelMode, FALSE, NULL);
 }
 
-/* A DPC that interrupts the owner of a mutex acquires a spinlock; that says nothing about the two. */
+/* A DPC that interrupts the owner of a mutex acquires a spinlock; that is no order of the two. */
 static void test_interrupted_owner(void **state)
 {
     (void)state;
@@ -709,7 +709,7 @@ static void test_released_by_another_thread(void **state)
     assert_int_equal(KdCheckReleased(), 0);
 }
 
-/* Two threads, each with its order, which never meet. */
+/* Two threads, each with its own order, which never overlap. */
 static void first_then_second(void *argument, unsigned index)
 {
     (void)argument;
@@ -769,7 +769,7 @@ static void test_ended_threads(void **state)
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ENDED_WITH_LOCK, end_with_resource, NULL);
 }
 
-/* A child has what its thread holds, and the order of the parent. */
+/* A child has the locks of its thread, and the order of the parent. */
 static void test_fork(void **state)
 {
     int status;
@@ -823,7 +823,7 @@ static void crowd(void *argument, unsigned index)
         unsigned a = random_below(&random, 2);
         if (k == &kinds[9] || k == &kinds[13] || k == &kinds[15] || k == &kinds[0] || k == &kinds[1] || k == &kinds[2] ||
             k == &kinds[3])
-            continue; /* their acquires keep something in the lock */
+            continue; /* their acquires store something in the lock */
         nest(k, &crowd_locks[a], k, &crowd_locks[a + 1]);
     }
 }

@@ -173,9 +173,9 @@ static void uncaught_it_ends_the_program(void **state)
 }
 
 /*
- * Shared means shared: readers that come while the lock is owned exclusively, while it is handed off, and afterwards
- * all end up inside together. None leaves before; a lock that admits one of them alone hangs here. No thread waits for
- * exclusive access meanwhile, which would rightly hold readers off, but one tries to acquire it.
+ * Shared means shared: readers that arrive while the lock is owned exclusively, while it is handed off, and afterwards
+ * are all inside together. None leaves before; a lock that admits one of them alone hangs here. No thread waits for
+ * exclusive access meanwhile, which would rightly block readers, but one tries to acquire it.
  */
 #define READERS 4
 

@@ -1,7 +1,7 @@
 /* alerts.c: keyed events, alerts by thread id, address waits. */
 #include "soak.h"
 
-/* Keyed events: a wait and a release meet, or neither happened. */
+/* Keyed events: a wait and a release are paired, or neither happened. */
 
 #define KEYS 4
 
@@ -43,7 +43,8 @@ const soak_family keyed_events_family = {.name = "keyed events",
                                          .step = keyed_events_step,
                                          .check = keyed_events_check};
 
-/* Alerts by thread id: one for oneself is kept until the next wait. Strangers get some too; that they must bear. */
+/* Alerts by thread id: an alert to itself is kept until the next wait. Other threads get stray ones, which they must
+   tolerate. */
 
 static void alert_worker(HANDLE thread, HANDLE id, long host_id, test_random *random)
 {

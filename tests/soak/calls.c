@@ -1,7 +1,7 @@
 /* calls.c: work queues, DPCs, APCs. */
 #include "soak.h"
 
-/* Work items. The event is on the stack of who waits: nobody touches it any more once the wait is over. */
+/* Work items. The event is on the waiter's stack: no thread touches it after the wait. */
 
 typedef struct job {
     WORK_QUEUE_ITEM item;
@@ -103,7 +103,7 @@ static void dpcs_step(test_random *random)
 
     switch (random_below(random, 16)) {
     case 0:
-        heap_gives(); /* routines that meet need a thread for each processor, which may have to be made */
+        heap_gives(); /* routines that synchronize need a thread for each processor, which may have to be created */
         KeGenericCallDpc(count_call, (PVOID)&processors);
         require(load(&processors) == (LONG)KeQueryActiveProcessorCount(NULL));
         break;
@@ -119,7 +119,7 @@ static void dpcs_step(test_random *random)
 
 const soak_family dpcs_family = {.name = "DPCs", .weight = 4, .without_heap = true, .step = dpcs_step};
 
-/* APCs for oneself. */
+/* APCs to the current thread. */
 
 static VOID count_user_apc(PVOID counter, PVOID two, PVOID three)
 {

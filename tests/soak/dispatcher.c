@@ -1,13 +1,13 @@
 /* dispatcher.c: events, gates, event pairs, semaphores, and waits for any and for all of them. */
 #include "soak.h"
 
-/* What a wait that may be disturbed returns beside success. */
+/* What an interruptible wait returns besides success. */
 static bool was_disturbed(NTSTATUS status, BOOLEAN alertable)
 {
     return status == STATUS_TIMEOUT || (alertable && (status == STATUS_USER_APC || status == STATUS_ALERTED));
 }
 
-/* Events: a token that goes from hand to hand, and a notification event that anybody sets, resets and pulses. */
+/* Events: a token that threads pass on, and a notification event that any thread sets, resets and pulses. */
 
 static KEVENT token, flag;
 static soak_cell token_cell;
@@ -106,7 +106,7 @@ static void gates_step(test_random *random)
 const soak_family gates_family = {
     .name = "gates", .weight = 6, .without_heap = true, .setup = gates_setup, .step = gates_step};
 
-/* Event pairs: each side is a token. Who has one gives it back, or exchanges it for the other in one call. */
+/* Event pairs: each side is a token. A holder releases it, or exchanges it for the other in one call. */
 
 static HANDLE pair_handle;
 static PKEVENT_PAIR pair;
@@ -174,7 +174,7 @@ const soak_family event_pairs_family = {.name = "event pairs",
                                         .step = event_pairs_step,
                                         .check = event_pairs_check};
 
-/* Semaphores: so many permits, and never more holders. */
+/* Semaphores: never more holders than permits. */
 
 #define PERMITS 3
 
@@ -247,7 +247,7 @@ const soak_family semaphores_family = {.name = "semaphores",
                                        .step = semaphores_step,
                                        .check = semaphores_check};
 
-/* Waits for any and for all: five kinds of objects, signaled at random; what is released is taken once. */
+/* Waits for any and for all: five kinds of objects, signaled at random; what is released is consumed once. */
 
 enum { AUTO_EVENT, MANUAL_EVENT, SEMAPHORE, MUTEX_0, MUTEX_1, TIMER, MORE, MIXED = MORE + 4 };
 
@@ -291,7 +291,7 @@ static void wait_for_some(test_random *random)
     result = WaitForMultipleObjectsEx(count, some, all, random_below(random, 3), alertable);
     if (result == WAIT_TIMEOUT || (alertable && result == WAIT_IO_COMPLETION))
         return;
-    require(result < count); /* nobody ends as the owner of one of these mutexes */
+    require(result < count); /* no thread ends as the owner of one of these mutexes */
     for (unsigned i = 0; i < count; i++)
         if (all || i == result)
             note_taken((first + i) % MIXED, random);

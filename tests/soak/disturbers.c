@@ -15,7 +15,7 @@ static volatile LONG suspensions, user_apcs_queued, user_apcs_ran, kernel_apcs_q
     kernel_apcs_lost, alerts, changes, signals_sent;
 static volatile LONG signals_taken;
 
-/* No lock of anybody's, since the worker that is suspended may own it. */
+/* Without any lock, since the suspended worker may own it. */
 static void host_pause(test_random *random)
 {
     struct timespec pause = {.tv_nsec = (long)random_below(random, 1000000)};
@@ -43,7 +43,7 @@ static VOID note_user_apc(ULONG_PTR argument)
     add(&user_apcs_ran, 1);
 }
 
-/* The routines of a kernel APC run anywhere, in the middle of the heap too: so they do not free. */
+/* The routines of a kernel APC run anywhere, even inside the heap: so they do not free. */
 typedef struct sent_apc {
     SLIST_ENTRY entry;
     KAPC apc;

@@ -1,4 +1,4 @@
-/* families.c: the table of what is soaked. */
+/* families.c: the table of families. */
 #include "soak.h"
 
 const soak_family *const soak_families[] = {
@@ -61,7 +61,7 @@ unsigned long soak_steps(unsigned family)
     return __atomic_load_n(&steps[family].value, __ATOMIC_RELAXED);
 }
 
-/* Now and then a step that can do without memory gets none. */
+/* Now and then a step that tolerates it gets no memory. */
 void soak_step(unsigned family, test_random *random)
 {
     const soak_family *chosen = soak_families[family];

@@ -1,7 +1,7 @@
 /*
- * forks.c: the process forks. The child has one thread and everything else as it was: it starts threads of its own,
- * does steps of every family, and ends. The sanitizers do not bring their heap over a fork while others use it, so no
- * step is in progress when the process forks.
+ * forks.c: the process forks. The child has one thread and a copy of everything else: it starts threads, executes steps
+ * of every family, and exits. The sanitizers' heap does not survive a fork while others use it, so no step is in
+ * progress when the process forks.
  */
 #include "soak.h"
 
@@ -70,7 +70,7 @@ static _Noreturn void live_as_child(uint64_t seed)
     _exit(0);
 }
 
-/* Nobody in the child watches over it: that would take a thread which has not been forked. */
+/* There is no watchdog in the child: its thread was not forked. */
 static bool has_ended(pid_t child, int *status)
 {
     ULONGLONG seconds = test_heap_may_stay_locked() ? TEST_HEAP_SECONDS : CHILD_SECONDS * test_slowdown();
@@ -87,7 +87,7 @@ static bool has_ended(pid_t child, int *status)
     return got == child;
 }
 
-/* What a child had to say: that goes to a file of its own. */
+/* The output of a child, which goes to a separate file. */
 static const char *text_of(int output)
 {
     static char text[1 << 16];
@@ -98,8 +98,8 @@ static const char *text_of(int output)
 }
 
 /*
- * ThreadSanitizer's runtime never forgets a thread that another one has ended, and gives up in a child whose C library
- * uses that thread's stack again: nothing that Interlock has done.
+ * ThreadSanitizer's runtime never forgets a terminated thread, and fails in a child whose C library reuses that
+ * thread's stack: not a bug of Interlock.
  */
 static bool has_sanitizer_given_up(const char *text)
 {
@@ -126,7 +126,7 @@ static void wait_for_child(pid_t child, int output)
     }
 }
 
-/* False: somebody goes on and on. */
+/* False: a worker does not stop. */
 static bool is_quiet(void)
 {
     struct timespec pause = {.tv_nsec = 500000};

@@ -1,4 +1,5 @@
-/* heap.c: a heap that refuses the allocations of chosen threads. The linker brings the library's calls here (--wrap).
+/* heap.c: a heap that refuses the allocations of chosen threads. The linker redirects the library's calls to here
+   (--wrap).
  */
 #include "soak.h"
 

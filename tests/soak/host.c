@@ -1,4 +1,4 @@
-/* host.c: descriptors as objects and objects as descriptors; processes; threads that a step makes and ends. */
+/* host.c: descriptors as objects and objects as descriptors; processes; threads that a step creates and ends. */
 #include "soak.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ static void processes_step(test_random *random)
 
 const soak_family processes_family = {.name = "processes", .weight = 1, .step = processes_step};
 
-/* Threads of a step's own: made suspended or not, alerted, sent APCs, waited for. */
+/* Threads of a step: created suspended or not, alerted, sent APCs, waited for. */
 
 static DWORD WINAPI wait_to_be_told(LPVOID counter)
 {

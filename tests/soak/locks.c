@@ -135,7 +135,7 @@ const soak_family auto_expand_family = {.name = "auto-expand pushlocks",
                                         .step = auto_expand_step,
                                         .check = auto_expand_check};
 
-/* Address-based: a lock made of a word and the list of those who wait for its change. */
+/* Address-based: a lock made of a word and the list of its waiters. */
 
 static EX_PUSH_LOCK address_list;
 static volatile ULONG address_word;

@@ -29,7 +29,7 @@ static void use_kernel_mutex(test_random *random)
     require(KeReleaseMutex(&mutex, FALSE) == 0);
 }
 
-/* Takes a mutant, if that works before the timeout. */
+/* Acquires a mutant, unless the wait times out. */
 static bool take(int which, test_random *random)
 {
     LARGE_INTEGER timeout = a_moment(random);

@@ -1,6 +1,6 @@
 /*
- * nomemory.c: making things while the heap refuses. A call that makes something succeeds or says that there is no
- * memory, and then has left nothing behind: the handles and the leaks are counted when the run is over.
+ * nomemory.c: creating objects while the heap refuses. A call succeeds, or reports that there is no memory and leaves
+ * nothing behind: handles and leaks are counted at the end of the run.
  */
 #include "soak.h"
 

@@ -1,7 +1,7 @@
 /* objects.c: handles and names; thread-local and fiber-local storage. */
 #include "soak.h"
 
-/* Handles of one object: what one does through any of them is seen through all, and it lives as long as the last. */
+/* Handles of one object: an operation through any of them is visible through all, and it lives as long as the last. */
 
 static void handles_step(test_random *random)
 {
@@ -56,7 +56,7 @@ static void names_step(test_random *random)
 
 const soak_family names_family = {.name = "names", .weight = 4, .step = names_step};
 
-/* Storage: a value of each worker, whose callback runs when the worker ends; indexes that come and go. */
+/* Storage: a value of each worker, whose callback runs when the worker ends; indexes that are allocated and freed. */
 
 static DWORD of_lives;
 static volatile LONG lives, expected_ends, ends;

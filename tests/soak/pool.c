@@ -26,7 +26,7 @@ static void prepare(PTP_CALLBACK_ENVIRON how, test_random *random)
     SetThreadpoolCallbackPriority(how, (TP_CALLBACK_PRIORITY)random_below(random, 3));
 }
 
-/* Work: every submission runs, or was cancelled; then nothing of it runs any more. */
+/* Work: every submission runs, or was cancelled; then none of its callbacks runs. */
 
 static VOID CALLBACK count_work(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
@@ -88,7 +88,7 @@ static void pool_work_step(test_random *random)
 const soak_family pool_work_family = {
     .name = "pool work", .weight = 3, .setup = pool_setup, .step = pool_work_step, .check = pool_check};
 
-/* Waits: a semaphore's count is taken by callbacks, each time once; a registered wait sees each signal. */
+/* Waits: callbacks consume a semaphore's count, once each; a registered wait sees each signal. */
 
 typedef struct watching {
     HANDLE semaphore;

@@ -1,4 +1,4 @@
-/* queues.c: kernel queues and completion ports, through which packets go round, and wait completion packets. */
+/* queues.c: kernel queues and completion ports, through which packets circulate, and wait completion packets. */
 #include "soak.h"
 
 #define PACKETS      16
@@ -174,7 +174,7 @@ static void ports_check(void)
 const soak_family ports_family = {
     .name = "completion ports", .weight = 8, .setup = ports_setup, .step = ports_step, .check = ports_check};
 
-/* Wait completion packets, with everything of their own: signaled before, after, or cancelled. */
+/* Wait completion packets with their own objects: signaled before, after, or cancelled. */
 
 static NTSTATUS remove_packet(HANDLE from, PLARGE_INTEGER timeout)
 {

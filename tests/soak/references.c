@@ -1,7 +1,7 @@
 /* references.c: rundown protection, fast references, interlocked lists. */
 #include "soak.h"
 
-/* Something that lives while it is protected: what protects it is run down and made again. */
+/* An object that lives while it is protected: its protection is run down and reinitialized. */
 
 typedef struct thing {
     unsigned long alive, uses; /* alive: plain */
@@ -99,7 +99,7 @@ const soak_family rundown_family = {.name = "rundown",
                                     .step = rundown_step,
                                     .check = rundown_check};
 
-/* A fast reference to an event, replaced by another one again and again. */
+/* A fast reference to an event, which is replaced continuously. */
 
 static EX_FAST_REF current;
 static EX_PUSH_LOCK current_lock;

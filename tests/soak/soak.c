@@ -1,4 +1,4 @@
-/* soak.c: the program. Starts everybody, watches whether all get on, and adds up when the time is over. */
+/* soak.c: the program. It starts the threads, watches their progress, and checks the counts at the end of the run. */
 #include "soak.h"
 
 #include <getopt.h>
@@ -73,7 +73,7 @@ static void expect_progress(progress *of, unsigned long now, const char *name)
     }
 }
 
-/* Every family is expected to get on while there are workers, the keeper until all is over. */
+/* Every family must make progress while workers run, the keeper until the end of the run. */
 static void look_for_hangs(void)
 {
     static progress families[256], keeper;
@@ -88,7 +88,7 @@ static void look_for_hangs(void)
     expect_progress(&keeper, (unsigned long)load(&rounds), "the keeper of the workers");
 }
 
-/* What is said. */
+/* Output. */
 
 static unsigned long all_steps(void)
 {
@@ -122,7 +122,7 @@ static void print_table(void)
 
 /* The run. */
 
-/* The keeper allocates as workers do, so it stands still with them. */
+/* The keeper allocates as workers do, so it pauses with them. */
 static void keep(test_random *random)
 {
     struct timespec pause = {.tv_nsec = 1000000L * KEEPER_MILLISECONDS};
@@ -170,7 +170,8 @@ static void soak_all(void)
     pthread_t watcher;
     ULONG handles;
 
-    WaitForSingleObject(GetCurrentProcess(), 0); /* what the library makes once is there before handles are counted */
+    WaitForSingleObject(GetCurrentProcess(), 0); /* so that what the library creates once exists before handles are
+                                                    counted */
     handles = handle_count();
     for (unsigned i = 0; i < soak_family_count; i++)
         if (soak_families[i]->setup != NULL)

@@ -1,13 +1,13 @@
 /*
- * soak.h: every primitive at once, for as long as one likes. docs/testing.md says what a run is made of.
+ * soak.h: every primitive at once, for a chosen time. docs/testing.md describes a run.
  *
- * Workers are threads that come and go. One does a number of steps, each a small scenario of a family of primitives, on
- * objects that all workers share, and looks at what must hold. Meanwhile disturbers suspend workers, send them APCs,
- * alerts and signals, change their priorities, end them, fork the process.
+ * Workers are threads that start and end during the run. Each does a number of steps; a step is a small scenario of a
+ * family of primitives, on objects that all workers share, and checks its invariants. Meanwhile disturbers suspend
+ * workers, send them APCs, alerts and signals, change their priorities, terminate them and fork the process.
  *
- * Two rules make that work. A step waits without a limit only for what others hold inside a step: while the process is
- * forked no new step begins, and those that have begun must come to their end. And what other threads do to a worker at
- * any moment is part of the game: a stray alert, a user APC in an alertable wait, a suspension, EINTR.
+ * Two rules make that work. A step waits without a timeout only for what others hold inside a step: during a fork no
+ * new step begins, and those that have begun must end. And a step tolerates what other threads may do to its worker at
+ * any moment: a stray alert, a user APC in an alertable wait, a suspension, EINTR.
  */
 #ifndef INTERLOCK_TESTS_SOAK_H
 #define INTERLOCK_TESTS_SOAK_H
@@ -32,10 +32,10 @@
 typedef struct soak_family {
     const char *name;
     unsigned weight;     /* how often it is chosen */
-    bool without_heap;   /* its step must get along when there is no memory */
+    bool without_heap;   /* its step must cope with failed allocations */
     void (*setup)(void); /* each may be NULL but step */
     void (*step)(test_random *random);
-    void (*check)(void); /* all workers have ended: do the counts add up? Gives back what setup took. */
+    void (*check)(void); /* all workers have ended: do the counts add up? Frees what setup allocated. */
 } soak_family;
 
 extern const soak_family events_family, gates_family, event_pairs_family, semaphores_family, mutants_family,
@@ -67,7 +67,7 @@ typedef struct soak_settings {
     unsigned workers;
     unsigned seconds;
     const char *family;  /* the only one; NULL: all */
-    const char *command; /* of `interlock`, for a report of what hangs; may be NULL */
+    const char *command; /* of `interlock`, to report what hangs; may be NULL */
 } soak_settings;
 
 extern soak_settings soak;
@@ -78,9 +78,10 @@ void workers_stop(void);
 bool workers_have_ended(void);
 void workers_check(void);
 unsigned long workers_begun(void);
-const char *workers_stuck(unsigned seconds); /* what a worker has been doing for longer than that; NULL: none */
+const char *workers_stuck(unsigned seconds); /* the family in which a worker has been for longer than that; NULL:
+                                                none */
 
-/* Calls act with the thread of a random worker, which cannot go away meanwhile. */
+/* Calls act with the thread of a random worker, which cannot end meanwhile. */
 void with_some_worker(test_random *random, void (*act)(HANDLE thread, HANDLE id, long host_id, test_random *random));
 
 /* The disturbers (disturbers.c, forks.c). */
@@ -103,7 +104,7 @@ void heap_refuses(int left);
 void heap_gives(void);
 unsigned long heap_refusals(void);
 
-/* Mutants that threads take along when they end (mutants.c). Each is found abandoned by one other thread, once. */
+/* Mutants that threads own when they end (mutants.c). Exactly one other thread finds each abandoned. */
 void die_as_owner(test_random *random);
 HANDLE mutant_of_the_mortal(void);
 
@@ -111,7 +112,7 @@ HANDLE mutant_of_the_mortal(void);
 void storage_of_a_life_begins(void);
 void storage_expects_end(void);
 
-/* What a lock protects: two plain variables that are the same whenever nobody changes them. */
+/* What a lock protects: two plain variables that are equal unless a thread is changing them. */
 typedef struct soak_cell {
     unsigned long first, second;
 } soak_cell;

@@ -163,7 +163,8 @@ const soak_family shared_spinlocks_family = {.name = "shared spinlocks",
                                              .step = shared_spinlocks_step,
                                              .check = shared_spinlocks_check};
 
-/* A device that interrupts one processor or the other; its routine and we change the same under the interrupt's lock.
+/* A device that interrupts one processor or the other; its routine and the step change the same data under the
+   interrupt's lock.
  */
 
 static PKINTERRUPT interrupt;

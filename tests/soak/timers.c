@@ -1,7 +1,8 @@
 /* timers.c: kernel timers with and without DPCs, waitable timers with APCs, timers of the executive. */
 #include "soak.h"
 
-/* Kernel timers, each on the stack of who uses it: whoever leaves has cancelled it and let its DPC run out. */
+/* Kernel timers, each on the stack of the step that uses it: the step cancels the timer and waits for its DPC before it
+   returns. */
 
 typedef struct expiries {
     unsigned long count; /* plain: KeFlushQueuedDpcs orders it */
@@ -15,7 +16,7 @@ static VOID note_expiry(PKDPC dpc, PVOID context, PVOID one, PVOID two)
     ((expiries *)context)->count += 1;
 }
 
-/* The next expiry of a periodic timer queues the DPC while the last call of it may still run, elsewhere. */
+/* The next expiry of a periodic timer queues the DPC while its last call may still run on another processor. */
 static VOID note_period(PKDPC dpc, PVOID context, PVOID one, PVOID two)
 {
     (void)dpc;
@@ -59,7 +60,7 @@ static void periodic(test_random *random)
     require(seen.count >= (waited != 0));
 }
 
-/* One timer that everybody sets and cancels. */
+/* One timer that all workers set and cancel. */
 static KTIMER shared;
 
 static void use_shared_timer(test_random *random)
@@ -112,7 +113,8 @@ const soak_family timers_family = {.name = "timers",
                                    .step = timers_step,
                                    .check = timers_check};
 
-/* Waitable timers. The APC runs in alertable waits of the thread that has set the timer, and only until it cancels it.
+/* Waitable timers. The APC runs in alertable waits of the thread that set the timer, and only until that thread cancels
+   it.
  */
 
 static VOID CALLBACK note_apc(LPVOID context, DWORD low, DWORD high)

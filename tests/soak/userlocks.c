@@ -51,7 +51,7 @@ static void srw_locks_check(void)
 const soak_family srw_locks_family = {
     .name = "SRW locks", .weight = 8, .without_heap = true, .step = srw_locks_step, .check = srw_locks_check};
 
-/* Condition variables: tokens that one waits for, under either lock. Tokens are held inside a step only. */
+/* Condition variables: steps wait for tokens, under either lock. Tokens are held inside a step only. */
 
 #define TOKENS 2
 
@@ -109,7 +109,7 @@ static void watch_tokens(test_random *random)
     sleep_result(SleepConditionVariableSRW(&by_srw.changed, &by_srw.srw, random_below(random, 2),
                                            CONDITION_VARIABLE_LOCKMODE_SHARED));
     ReleaseSRWLockShared(&by_srw.srw);
-    WakeConditionVariable(&by_srw.changed); /* the wake that it may have taken was for another one */
+    WakeConditionVariable(&by_srw.changed); /* the wake that it may have consumed was for another thread */
 }
 
 static void tokens_by_section(test_random *random)
@@ -211,14 +211,15 @@ const soak_family critical_sections_family = {.name = "critical sections",
                                               .step = critical_sections_step,
                                               .check = critical_sections_check};
 
-/* Run-once: what the initialisation has written is there for all, and it is done once, however often it failed before.
+/* Run-once: all threads see what the initialization wrote, and it succeeds once, however often it failed before.
  */
 
 #define ONCES 8
 
 static INIT_ONCE onces[ONCES];
 static unsigned long once_values[ONCES], once_runs[ONCES]; /* plain */
-static SRWLOCK once_lock;                                  /* shared: they are used; exclusive: made new */
+static SRWLOCK once_lock;                                  /* shared: they are used; exclusive: they are
+                                                              reinitialized */
 
 typedef struct attempt {
     unsigned which;
@@ -290,7 +291,7 @@ const soak_family run_once_family = {.name = "run-once", .weight = 6, .without_h
 typedef struct gathering {
     SYNCHRONIZATION_BARRIER barrier;
     volatile LONG last;
-    unsigned long turns[PARTIES]; /* plain: each looks at the others' behind the barrier */
+    unsigned long turns[PARTIES]; /* plain: each thread reads the others' behind the barrier */
 } gathering;
 
 typedef struct party {

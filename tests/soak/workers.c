@@ -1,9 +1,9 @@
 /*
- * workers.c: the threads that do the steps. They come in three kinds and end in four ways: they return, they exit in
- * the middle, they end as owners of a mutant, or another thread ends them.
+ * workers.c: the threads that do the steps. There are three kinds, and they end in four ways: they return, they exit in
+ * the middle, they end as owners of a mutant, or another thread terminates them.
  *
- * A slot is the place of one worker. Its lock keeps the handle and the id as they are for whoever disturbs the worker;
- * the worker itself never takes it.
+ * A slot is the place of one worker. Its lock keeps the handle and the id unchanged for the disturbers; the worker
+ * itself never takes it.
  */
 #include "soak.h"
 
@@ -19,17 +19,18 @@
 
 enum { CREATED, ADOPTED, SYSTEM, KINDS };
 
-/* What a worker has taken and not noted when it is ended would be lost: it is ended only where it says that it may be.
+/* What a worker has taken but not recorded when it is terminated would be lost: so it is terminated only where it
+   allows that.
  */
 enum { IMMUNE, MORTAL, DOOMED };
 
 typedef struct slot {
     pthread_mutex_t lock;
-    HANDLE thread; /* NULL: nobody is here */
+    HANDLE thread; /* NULL: the slot is empty */
     HANDLE id;
     unsigned kind;
     pthread_t host_thread; /* of an adopted one */
-    HANDLE arrived;        /* an adopted one has told its handle */
+    HANDLE arrived;        /* an adopted thread has published its handle */
     volatile LONG fate;
     volatile LONG host_id;
     volatile LONG doing;   /* a family + 1; 0: between two steps */
@@ -41,7 +42,7 @@ static slot slots[LIFE_LIMIT];
 static volatile LONG stopping;
 static volatile LONG begun, ended, ended_by_others, doomed;
 static ULONGLONG last_execution;
-static HANDLE never; /* an event that nobody sets */
+static HANDLE never; /* an event that is never set */
 
 soak_settings soak = {.workers = 12, .seconds = 60};
 
@@ -52,7 +53,7 @@ static bool change_fate(slot *of, LONG from, LONG to)
     return __atomic_compare_exchange_n(&of->fate, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Here it may be ended: asleep, in a wait for any, as the owner of a mutant. */
+/* Here it may be terminated: asleep, in a wait for any, as the owner of a mutant. */
 static void be_mortal(slot *self, test_random *random)
 {
     HANDLE some[2] = {never, mutant_of_the_mortal()};
@@ -128,7 +129,7 @@ static void *live_as_adopted(void *argument)
     return NULL;
 }
 
-/* Coming and going. All of this is done by the keeper. */
+/* Start and end of workers. Only the keeper calls these functions. */
 
 static void start_adopted(slot *place)
 {
@@ -167,7 +168,7 @@ static void start_worker(slot *place, test_random *random)
     add(&begun, 1);
 }
 
-/* Only glibc notices that a thread has ended which it did not end itself, and a sanitizer goes on to use its stack. */
+/* Only glibc notices the end of a thread that it did not end itself, and a sanitizer continues to use its stack. */
 static void leave_to_host(pthread_t thread, bool was_ended)
 {
 #ifdef __GLIBC__

@@ -1,6 +1,6 @@
 /*
- * Descriptor objects while data comes and goes. Data that a thread has read is not reported to it again; available data
- * is seen by every waiter; a watch that several threads begin at once is started once.
+ * Descriptor objects while data arrives and is read. Data that a thread has read is not reported to it again; available
+ * data is seen by every waiter; a watch that several threads begin at once is started once.
  */
 #include "stress.h"
 

@@ -1,7 +1,7 @@
 /*
- * A process that uses everything at once forks again and again. Each child has only the forking thread, whatever the
- * others were doing, and every primitive works there: new ones, and inherited ones that no lost thread can have left
- * locked. The parent is not disturbed.
+ * A process that uses everything at once forks repeatedly. Each child has only the forking thread, whatever the others
+ * were doing, and every primitive works there: new ones, and inherited ones that no lost thread can have left locked.
+ * The parent is not disturbed.
  */
 #include "stress.h"
 

@@ -125,7 +125,7 @@ static void one_close_succeeds(void **state)
     assert_int_equal(handles_of("Event"), handles);
 }
 
-/* A handle that is borrowed, and closed meanwhile: its object is freed by the closer, and nobody uses it afterwards. */
+/* A handle that is borrowed, and closed meanwhile: the closer frees its object, and no thread uses it afterwards. */
 static HANDLE volatile borrowed;
 static unsigned long borrowings;
 

@@ -1,5 +1,5 @@
 /*
- * Everything at once, by threads that come and go: waits of every kind on a few shared objects, while other threads
+ * Everything at once, by threads that start and exit: waits of every kind on a few shared objects, while other threads
  * suspend, alert and interrupt the waiters. Whatever can be counted is conserved.
  */
 #include "stress.h"

@@ -1,4 +1,4 @@
-/* Timers of winmm that are killed while their callbacks run: after that none runs or begins. And callbacks that are
+/* Timers of winmm that are killed while their callbacks run: afterwards none runs or begins. Also callbacks that are
    bound to descriptors whose handles are closed. */
 #include "../win32/tptest.h"
 

@@ -1,6 +1,6 @@
 /*
- * Names come and go. While any thread has a handle to a named object, the name leads to that object only; otherwise the
- * name is free.
+ * Names that appear and disappear. While any thread has a handle to a named object, the name leads to that object only;
+ * otherwise the name is free.
  */
 #include "../nt/objecttest.h"
 

@@ -1,6 +1,6 @@
 /*
- * Many at once: hundreds of registered waits, a thousand timers. Some are cancelled at the moment they fire: each has
- * its callback or was cancelled, never both, never neither, and no callback comes after the end.
+ * Many at once: hundreds of registered waits, a thousand timers. Some are cancelled at the moment they fire: each
+ * either runs its callback or was cancelled, and no callback runs after the end.
  */
 #include "stress.h"
 

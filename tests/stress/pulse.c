@@ -78,7 +78,7 @@ static unsigned long total_ended(void)
     return total;
 }
 
-/* Every waiter is queued when the pulse comes: which are released is known exactly when the call returns. */
+/* Every waiter is queued at the pulse: which are released is known exactly when the call returns. */
 static void pulse_queued_waiters(const struct row *row)
 {
     test_threads *threads;
@@ -114,8 +114,9 @@ static void pulse_releases_exactly_the_queued(void **state)
         pulse_queued_waiters(&rows[i]);
 }
 
-/* Waiters come at any time. No release without a pulse that overlaps the wait, never two for one synchronization event.
-   */
+/* Waiters arrive at any time. No release without a pulse that overlaps the wait, never two for one synchronization
+   event.
+ */
 static void random_waiter(void *argument, unsigned index)
 {
     test_random random;

@@ -14,7 +14,7 @@
 
 typedef struct slot {
     PIRP volatile irp;         /* for the cancellers */
-    volatile LONG users;       /* that look at irp */
+    volatile LONG users;       /* that use irp */
     volatile LONG completions; /* since it was sent */
     KEVENT done;
 } slot;

@@ -263,7 +263,7 @@ static void readers_and_writers(void **state)
     }
 }
 
-/* A writer gets in even if readers come and go all the time and overlap. */
+/* A writer gets in even if readers continuously enter and leave and overlap. */
 
 typedef struct crowd {
     EX_SPIN_LOCK lock;

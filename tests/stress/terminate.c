@@ -1,6 +1,6 @@
 /*
  * Threads are terminated at random moments while they wait, signal, own mutants, are suspended and resumed, queue APCs,
- * or come and go by themselves. Each must end, once, with one of the statuses that were requested; nothing that the
+ * or start and exit by themselves. Each must end, once, with one of the statuses that were requested; nothing that the
  * others use may be lost.
  */
 #include "support.h"

@@ -141,7 +141,7 @@ static void keep_references(void *argument, unsigned index)
         ObpDereferenceObjectEx(object, (LONG_PTR)one->rounds);
 }
 
-/* The references that a handle holds in advance run out again and again. */
+/* The references that a handle holds in advance run out repeatedly. */
 static void many_references_through_one_handle(void **state)
 {
     struct one_handle one = {.rounds = test_rounds(400000)};
@@ -153,7 +153,7 @@ static void many_references_through_one_handle(void **state)
     assert_int_equal(things, 0);
 }
 
-/* Ids of threads that come and go. */
+/* Ids of threads that start and exit. */
 
 struct ids {
     unsigned long rounds;

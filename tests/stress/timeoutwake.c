@@ -222,7 +222,7 @@ static void keyed_events(void **state)
 /*
  * Wakes that are not stored: address waits and condition variables. There is one token at a time. A waiter without a
  * timeout sleeps until it gets one. One that reports a timeout leaves, and stays away until the token is gone: if it
- * had consumed the wake, the other would sleep for ever.
+ * had consumed the wake, the other would sleep forever.
  */
 static struct {
     volatile LONG token;

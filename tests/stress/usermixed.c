@@ -1,5 +1,5 @@
 /*
- * User mode, everything at once: threads that come, exit or are terminated, are suspended and get APCs; waits for any
+ * User mode, everything at once: threads that start, exit or are terminated, are suspended and get APCs; waits for any
  * and for all; a completion port; work, timers and waits of the thread pool in cleanup groups. At the end every count
  * is conserved and no handle is left.
  */

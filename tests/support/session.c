@@ -1,4 +1,4 @@
-/* session.c: a world for each test program, so that tests do not meet each other by names. */
+/* session.c: a world for each test program, so that tests do not share names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

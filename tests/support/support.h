@@ -50,8 +50,8 @@ unsigned test_slowdown(void);
 
 /*
  * AddressSanitizer does not keep its heap consistent over a fork: if a thread of the library starts or exits at that
- * moment, the heap is locked in the child for ever. So a fork waits until the other threads sleep. Where some never do,
- * the child is killed after TEST_HEAP_SECONDS and forgiven; other builds show real hangs.
+ * moment, the heap stays locked in the child. So a fork waits until the other threads sleep. Where some never do, the
+ * child is killed after TEST_HEAP_SECONDS and forgiven; other builds show real hangs.
  */
 #define TEST_HEAP_SECONDS 30
 int test_heap_may_stay_locked(void);

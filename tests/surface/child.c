@@ -68,7 +68,7 @@ uint32_t handle_count(void)
     return count;
 }
 
-/* What the call left of the thread: a raised level or a closed region would tell on the calls behind it. */
+/* Whether the call changed the thread: a raised IRQL or a critical region would affect the calls that follow. */
 bool thread_changed(void)
 {
     return KeGetCurrentIrql() != PASSIVE_LEVEL || KeAreApcsDisabled();
@@ -84,7 +84,7 @@ uint64_t call_function(const struct function *function, const uint64_t *a)
                                                a[11]);
 }
 
-/* A routine that does not exist may be called by another thread: it gets the time, and the process nothing else to do.
+/* Another thread may call a routine that does not exist: it gets time for that while the process does nothing else.
  */
 static void wait_for_routine(void)
 {
@@ -124,7 +124,7 @@ static void NTAPI count_work(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_
     InterlockedIncrement(context);
 }
 
-/* Whether the rest of the library still works, asked by a thread that made none of the calls. */
+/* Whether the rest of the library still works, checked by a thread that made none of the calls. */
 static void *check_soundness(void *argument)
 {
     static SRWLOCK lock = SRWLOCK_INIT;
@@ -161,7 +161,7 @@ bool is_sound(void)
     return sound;
 }
 
-/* A sanitizer has its own words for a use of NULL that a function leaves to its caller, and takes its time for them. */
+/* A sanitizer prints its own report, slowly, for a use of NULL that a function leaves to its caller. */
 static bool is_for_sanitizer(const struct function *function, const struct plan *plan)
 {
     return test_slowdown() > 1 && (plan->fault == FAULT_MISALIGNED || may_fault(function, plan));
@@ -269,7 +269,7 @@ static void read_stop(struct record *record)
     }
 }
 
-/* The call that was being made becomes what the end of the process says. */
+/* The result of the call in progress is how the process ended. */
 static void interpret(int status, struct record *record)
 {
     *record = shared->record;

@@ -1,9 +1,9 @@
 /*
- * Every exported function with ordinary arguments, once for each thing that it asks the host for: memory, a thread, a
- * descriptor. That one is refused. The call has to fail with a status that says so, or do without; a call that fails,
- * made again and again, leaves nothing behind; and the next one, to which nothing is refused, succeeds.
+ * Every exported function with ordinary arguments, once for each resource that it requests from the host: memory, a
+ * thread, a descriptor. That one request is refused. The call must fail with a status that says so, or do without; a
+ * failing call that is repeated leaves nothing behind; and the next call, without a refusal, succeeds.
  *
- * What a call builds once, for all calls after it, is no leak: so the call is repeated until it leaves nothing.
+ * What a call allocates once for all later calls is not a leak: so the call is repeated until it leaves nothing behind.
  */
 #include "surface.h"
 
@@ -128,7 +128,7 @@ enum { PLANTED = sizeof(planted_findings) / sizeof(planted_findings[0]) };
 
 const unsigned function_count = sizeof(functions) / sizeof(functions[0]) - PLANTED;
 
-/* What there is of everything that a call could leave behind. */
+/* The number of each kind of resource that a call could leave behind. */
 
 struct holdings {
     long blocks;
@@ -149,11 +149,11 @@ static long count_entries(const char *path)
     return count;
 }
 
-/* Threads that never rest have always something in their hands: a wait for what stays signaled was registered. Then there
-   is nothing to compare. */
+/* Some threads never sleep and always hold something: a wait for an object that stays signaled was registered. Then
+   there is nothing to compare. */
 static bool restless;
 
-/* A thread that is starting or ending has something in its hands. */
+/* A thread that is starting or ending holds resources, so the count waits until all others sleep. */
 static struct holdings take_stock(void)
 {
     struct holdings holdings;
@@ -174,8 +174,8 @@ static struct holdings take_stock(void)
 /* In the child. */
 
 static struct shared {
-    bool refused, failed, raised; /* of the first call: something was refused, it said so, by raising it */
-    bool passed;                  /* the call behind it worked */
+    bool refused, failed, raised; /* of the first call: a request was refused; the call failed; it raised the status */
+    bool passed;                  /* the call after it succeeded */
     unsigned asked;
     uint64_t result;
     uint32_t error;
@@ -183,11 +183,11 @@ static struct shared {
     bool sound;
 } * shared;
 
-static int output = -1; /* what the calls write goes nowhere */
+static int output = -1; /* discards what the calls write */
 
 static const struct plan ordinary_plan = {.fault = FAULT_NONE, .parameter = MAXIMUM_PARAMETERS, .description = ""};
 
-/* FALSE: it has raised *result. */
+/* FALSE: the function raised *result. */
 static bool call_and_catch(const struct function *function, const uint64_t *arguments, uint64_t *result)
 {
     volatile bool returned = false;
@@ -201,7 +201,7 @@ static bool call_and_catch(const struct function *function, const uint64_t *argu
     return returned;
 }
 
-/* One call to which number is refused; below 0: none. */
+/* One call, with its request `number` refused; below 0: none. */
 static bool call_once(const struct function *function, int number)
 {
     uint64_t arguments[MAXIMUM_PARAMETERS + 1];
@@ -218,7 +218,7 @@ static bool call_once(const struct function *function, int number)
     shared->asked = allocations_asked - asked;
     shared->error = GetLastError();
     if (thread_changed())
-        _exit(0); /* it has raised its level or entered a region, as asked: there is nothing to compare */
+        _exit(0); /* it raised the IRQL or entered a region, as it should: there is nothing to compare */
     after = take_stock();
     shared->left = restless ? (struct holdings){0}
                             : (struct holdings){after.blocks - before.blocks, after.handles - before.handles,
@@ -245,7 +245,7 @@ static void refuse_one(const struct function *function, int number)
     if (first.failed && shared->failed)
         first.left = shared->left;
     else
-        memset(&first.left, 0, sizeof(first.left)); /* what was built meanwhile is what lets it succeed */
+        memset(&first.left, 0, sizeof(first.left)); /* what it left behind is what lets it succeed */
     call_once(function, -1);
     first.passed = !shared->failed;
     *shared = first;
@@ -256,7 +256,7 @@ static _Noreturn void run(const struct function *function, int number)
 {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    /* one that blocks although nothing is refused has nothing to compare with */
+    /* a call that blocks without a refusal has nothing to compare with */
     alarm(number < 0 || function->layer == LAYER_planted ? FIRST_CALL_SECONDS : CALL_SECONDS);
     prepare_values();
     refuse_one_only = 1;
@@ -264,7 +264,7 @@ static _Noreturn void run(const struct function *function, int number)
     _exit(0);
 }
 
-/* Returns what the child ended with; 0: it has done what it was to do. */
+/* Returns the exit status of the child; 0: it completed. */
 static int run_in_child(const struct function *function, int number)
 {
     int status;

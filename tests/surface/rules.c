@@ -6,7 +6,7 @@
 #include "everything.h"
 
 static const struct rule rules[] = {
-    /* What they are for. */
+    /* Doing what they are for. */
     {"KeBugCheck*", MAY_STOP, ANY_CODE, "stops with the code that it gets"},
     {"RtlFailFast", MAY_STOP, KERNEL_SECURITY_CHECK_FAILURE, "fails fast"},
     {"ExRaise*", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "raises, and nobody catches it"},
@@ -57,7 +57,7 @@ static const struct rule rules[] = {
     {"VfMarkPool", NOT_CALLED, 0, "returns a structure; tests/ex/pooltag.c calls it"},
     {"KeLeaveTryFrame", MAY_STOP, KERNEL_SECURITY_CHECK_FAILURE, "no frame was entered"},
 
-    /* They wait for what nobody does. */
+    /* They wait for what no thread does. */
     {"RtlWaitOnAddress", NO_FOREVER, 0, "nobody wakes the address"},
     {"WaitOnAddress", NO_FOREVER | MAY_FAULT, 0, "nobody wakes the address; reads it in user mode"},
     {"RtlSleepConditionVariable*", NO_FOREVER, 0, "nobody wakes the variable"},
@@ -224,7 +224,7 @@ unsigned allowed_for(const struct function *function)
     return allowed;
 }
 
-/* No object of a kind is at hand, so that every call is one with NULL. */
+/* No object of the kind is available, so every call passes NULL. */
 static bool lacks_object(const struct function *function)
 {
     for (unsigned i = 0; i < function->parameters; i++) {
@@ -259,7 +259,7 @@ static bool verifier_is_on(void)
 #endif
 }
 
-/* The verifier finds more, but not in what the services are told. */
+/* The verifier finds more mistakes, but not in arguments of services. */
 static bool may_verifier_stop(const struct function *function, uint32_t code)
 {
     return (code == DRIVER_VERIFIER_DETECTED_VIOLATION || code == IRQL_NOT_GREATER_OR_EQUAL ||

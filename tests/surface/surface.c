@@ -106,7 +106,7 @@ static void number_calls(void)
         abort();
 }
 
-/* Judgement: NULL, or what is wrong with what happened. */
+/* The check of an outcome: NULL, or what is wrong with it. */
 
 static const char *judge_return(const struct function *function, const struct plan *plan, const struct record *record)
 {

@@ -1,7 +1,7 @@
 /*
  * Every exported function, called with arguments that are wrong one at a time. functions.def names the kind of each
- * parameter; values.c knows for a kind what is ordinary and what is wrong; child.c makes the calls in a forked process;
- * rules.c says what may happen beyond the general rules; surface.c judges what did.
+ * parameter; values.c has the ordinary and the wrong values of each kind; child.c makes the calls in a forked process;
+ * rules.c lists what may happen beyond the general rules; surface.c checks the outcomes.
  */
 #ifndef INTERLOCK_TESTS_SURFACE_H
 #define INTERLOCK_TESTS_SURFACE_H
@@ -40,12 +40,12 @@ enum fault_kind {
     FAULT_ALL_ZERO,   /* all of them are 0 or NULL */
     FAULT_NULL,       /* a pointer is NULL */
     FAULT_ROUTINE,    /* a routine is NULL */
-    FAULT_MISALIGNED, /* an object that is fine but for its address */
+    FAULT_MISALIGNED, /* a valid object at a misaligned address */
     FAULT_HANDLE,     /* closed, never given out, NULL */
     FAULT_PSEUDO,     /* one of the pseudo handles */
     FAULT_TYPE,       /* a handle of another type */
     FAULT_EXTREME,    /* a number */
-    FAULT_FOREVER,    /* a time that never comes */
+    FAULT_FOREVER,    /* a time that never arrives */
 };
 
 /* values.c: call number n of a function: what is wrong with it, and with which parameter; false if there is none. */
@@ -62,7 +62,7 @@ void make_arguments(const struct function *function, const struct plan *plan,
 void prepare_values(void);
 bool is_lacking(const char *kind); /* no such object can be made here: only NULL is tried */
 
-/* What became of a call. */
+/* The outcome of a call. */
 enum outcome { NOT_MADE, BEGUN, RETURNED, SKIPPED, FAULTED, STOPPED, ENDED, HUNG };
 
 struct record {
@@ -72,14 +72,14 @@ struct record {
     uint64_t address;   /* of the fault, or the code of the bugcheck */
     uint64_t parameter; /* the first of the bugcheck */
     bool general;       /* the processor did not say which address */
-    uint32_t error;     /* the last error afterwards; UNTOUCHED if nobody set it */
+    uint32_t error;     /* the last error afterwards; UNTOUCHED if it was not set */
     uint32_t handles;   /* how many more there are */
     int host_error;     /* errno afterwards; UNTOUCHED_HOST_ERROR before */
 };
 
 enum { UNTOUCHED = 0x20BADBAD, UNTOUCHED_HOST_ERROR = 7777 };
 
-/* child.c: calls from (function, number) on, up to the end of function last. Returns where it came to. */
+/* child.c: calls from (function, number) on, up to the end of function last. Returns the position that it reached. */
 enum child_end { CHILD_DONE, CHILD_INTERRUPTED, CHILD_UNSOUND };
 
 struct progress {
@@ -89,7 +89,7 @@ struct progress {
 
 /* In a child. */
 uint32_t handle_count(void);
-bool thread_changed(void); /* it is at a raised level, or in a region */
+bool thread_changed(void); /* it is at a raised IRQL, or in a region */
 uint64_t call_function(const struct function *function, const uint64_t *arguments);
 bool is_sound(void); /* whether the rest of the library still works */
 bool is_skipped(const struct function *function, const struct plan *plan);
@@ -103,14 +103,14 @@ enum {
     MAY_FAULT =
         2,        /* runs in user mode on Windows and trusts its pointers; in the kernel: trusts what is in an object */
     MAY_STOP = 4, /* a bugcheck with the code, or any */
-    NO_FOREVER = 8,       /* would wait for ever, as asked */
-    NO_SELF = 16,         /* would stop this thread for ever, as asked */
+    NO_FOREVER = 8,       /* would wait forever, as asked */
+    NO_SELF = 16,         /* would stop this thread forever, as asked */
     TAKES_ANY = 32,       /* such a handle is legal there */
     TRUSTS_NUMBERS = 64,  /* a number is the size of a buffer, or how much is to be done */
     NOT_CALLED = 128,     /* cannot be called in this way */
     CHANGES_THREAD = 256, /* the next call needs another thread */
     NULL_IS_SELF = 512,
-    NEEDS_TIME = 1024, /* NULL is not for ever */
+    NEEDS_TIME = 1024, /* NULL does not mean forever */
     SETS_ERRNO = 2048, /* of the C library by its contract */
 };
 

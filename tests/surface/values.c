@@ -8,7 +8,7 @@
 
 enum { ROOM = 2048 };
 
-/* Memory that no later call of the same process gets: an object may have stayed in some list. */
+/* Memory that no later call of the same process gets: an object may still be in a list. */
 static struct room {
     struct room *next;
     _Alignas(64) unsigned char bytes[ROOM + 64];
@@ -42,7 +42,7 @@ static void called_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument
     KeSignalCallDpcDone(argument1);
 }
 
-/* Handles, made when first asked for. */
+/* Handles, created on first use. */
 
 enum { EVENT, SEMAPHORE, MUTANT, TIMER, THREAD, PROCESS, PORT, KEYED, PAIR, DIRECTORY, LINK, PACKET, HANDLE_KINDS };
 
@@ -408,7 +408,7 @@ static const struct maker {
     {"wide*", make_wide},
 };
 
-/* Objects that only the library makes. */
+/* Objects that only the library creates. */
 
 static uint64_t number_of(const void *pointer)
 {
@@ -494,7 +494,7 @@ static const char *const made_kinds[] = {"KTHREAD*",
                                          "block",
                                          "timerqueue"};
 
-/* Known inside of a callback only, or to a program with a driver: tests/io calls what takes them. */
+/* Available only inside a callback, or to a program with a driver: tests/io calls the functions that take them. */
 static const char *const lacking_kinds[] = {"TP_IO*",       "TP_CALLBACK_INSTANCE*", "pooltimer",      "poolwait",
                                             "IO_FILE*",     "_va_list_tag*",         "__va_list_tag*", "DEVICE_OBJECT*",
                                             "ACCESS_STATE*", "DRIVER_OBJECT*",       "FILE_OBJECT*",   "IRP*",
@@ -704,7 +704,7 @@ static const struct bad *bad_values(const struct function *function, const char 
     return LIST(bad_numbers);
 }
 
-/* Nobody knows from the names which type is wrong, or this one is right. */
+/* The names do not tell which type is wrong, or this type is right. */
 static bool is_right_type(const char *kind, unsigned type)
 {
     return kind[6] != ':' || handle_kind(kind) == type;

@@ -40,7 +40,7 @@ static inline int play_role(int argc, char **argv, const actor_entry *roles)
     if (argc < 2)
         return -1;
     playing_a_role = 1;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no process behind */
     for (; roles->name != NULL; roles++)
         if (strcmp(roles->name, argv[1]) == 0)
             return roles->role(argc - 1, argv + 1);
@@ -134,7 +134,7 @@ static inline void await_one_handle(HANDLE handle)
     assert_int_equal(handles_of(handle), 1);
 }
 
-/* The same for a name that goes with its last process. */
+/* The same for a name that disappears with its last process. */
 static inline void await_end_of_event(const char *name)
 {
     for (unsigned round = 0; round < 6000; round++) {

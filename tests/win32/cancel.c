@@ -20,7 +20,7 @@
 
 #define HANG_SECONDS 60
 
-/* A thread's own assertions end the program: those of cmocka are for the main thread. */
+/* Assertions of other threads end the program: those of cmocka work in the main thread only. */
 #define require(condition) ((condition) ? (void)0 : fail_at(#condition, __LINE__))
 
 static _Noreturn void fail_at(const char *condition, int line)
@@ -47,7 +47,7 @@ static struct {
     volatile LONG word;
 } shared;
 
-/* A call that waits, what has to be there before, and what ends the wait. */
+/* A call that waits, its preparation, and what ends the wait. */
 struct blocking {
     const char *name;
     void (*prepare)(void);
@@ -488,7 +488,7 @@ static void no_wait_is_a_cancellation_point(void **state)
     watchdog_stop();
 }
 
-/* Calls that do something with files, processes, time zones, the heap: with a cancellation pending. */
+/* Calls that use files, processes, time zones or the heap, with a cancellation pending. */
 static void *call_with_cancellation_pending(void *argument)
 {
     STARTUPINFOA startup = {.cb = sizeof(startup)};
@@ -624,7 +624,7 @@ static int close_all(void **state)
     return ExDeleteResourceLite(&shared.resource);
 }
 
-/* What is written at the exit is a point: it must not take the thread out of it. */
+/* Writing the output at exit is a cancellation point: it must not end the thread there. */
 static void *exit_while_cancelled(void *argument)
 {
     (void)argument;

@@ -1,6 +1,6 @@
 /*
- * closedfds.c: the program closes descriptors that are the library's, as a daemon does (closefrom), or puts files of
- * its own in their place. The library goes on, and the program's files stay as they were.
+ * closedfds.c: the program closes the library's descriptors, as a daemon does (closefrom), or replaces them by its own
+ * files. The library continues to work, and the program's files stay unchanged.
  */
 #include <windows.h>
 
@@ -57,7 +57,7 @@ static unsigned list_descriptors(int *numbers)
     return count;
 }
 
-/* Of these, each with a known content, one is put in the place of each descriptor. */
+/* One of these, each with a known content, replaces each descriptor. */
 struct files {
     unsigned count;
     int number[MOST_DESCRIPTORS];
@@ -79,7 +79,7 @@ static void close_all(struct files *files)
         close(files->number[i]);
 }
 
-/* At one go each: a number that is free for a moment may be given to the library again. */
+/* Each in one step: the library may get a number again that is free for a moment. */
 static void replace_all(struct files *files)
 {
     files->count = list_descriptors(files->number);
@@ -166,7 +166,7 @@ static void everything_works(void)
     close(ends[1]);
 }
 
-/* Something of every kind that keeps a descriptor or a thread that sleeps, and waits for it that are under way. */
+/* One object of every kind that keeps a descriptor or a sleeping thread, with pending waits for it. */
 static struct {
     HANDLE timers[3];
     HANDLE child, stopped, other, event, export, object;
@@ -214,7 +214,7 @@ static void wait_for_child(void *argument, unsigned index)
     InterlockedIncrement(&waits_over);
 }
 
-/* What was pending goes on, except what the program's own descriptors were for. */
+/* Pending operations continue, except those on the program's own descriptors. */
 static void pending_goes_on(test_threads *waiters)
 {
     DWORD code;
@@ -285,7 +285,7 @@ CHILD_CASE(a_daemon_opens_files_instead)
     files_are_untouched(&files);
 }
 
-/* The program spares its own. */
+/* The program does not close its own descriptors. */
 CHILD_CASE(what_the_program_still_has_is_found_again)
 {
     struct files files;
@@ -306,7 +306,7 @@ CHILD_CASE(what_the_program_still_has_is_found_again)
     everything_works();
 }
 
-/* One after the other of what the library keeps is replaced by a file, an event counter or a set of the program's. */
+/* The descriptors of the library are replaced one by one by the program's file, event counter or epoll set. */
 static int replacement(unsigned kind)
 {
     return kind == 0 ? marked_file() : kind == 1 ? eventfd(0, EFD_NONBLOCK) : epoll_create1(0);
@@ -333,7 +333,7 @@ static void replace_one(int number, unsigned kind)
     if (kind == 0) {
         files_are_untouched(&file);
     } else if (kind == 1) {
-        assert_int_equal(read(number, &count, sizeof(count)), -1); /* nobody has added to it */
+        assert_int_equal(read(number, &count, sizeof(count)), -1); /* nothing was added to it */
     } else {
         assert_int_equal(epoll_ctl(number, EPOLL_CTL_ADD, kept.ends[0], &event), 0);
         assert_int_equal(epoll_wait(number, &event, 1, 0), 0);
@@ -407,7 +407,7 @@ CHILD_CASE(a_parent_of_a_forked_child)
     everything_works();
 }
 
-/* At the limit of descriptors nothing new is made, with a status that says so; what is there works. */
+/* At the limit of descriptors, creation fails with a status that says so; existing objects work. */
 CHILD_CASE(at_the_limit)
 {
     struct rlimit limit;
@@ -460,7 +460,7 @@ CHILD_CASE(below_the_preferred_numbers)
     assert_true(TerminateProcess(kept.stopped, 7) && TerminateProcess(kept.other, 7));
 }
 
-/* A program that has closed its standard descriptors does not get ours in their place. */
+/* A program that closed its standard descriptors does not get the library's in their place. */
 CHILD_CASE(standard_numbers_are_left_alone)
 {
     int file;

@@ -280,7 +280,7 @@ static void posix_handler(int signal)
     InterlockedIncrement(&posix_calls);
 }
 
-/* A handler of the program's own gets what no handler of the console takes. */
+/* The program's own signal handler gets the events that no console handler handles. */
 static void chain(int *report)
 {
     (void)report;
@@ -301,7 +301,7 @@ static void handlers_of_the_program_come_last(void **state)
     assert_int_equal(run_child(chain, NULL), 0);
 }
 
-/* The linker wraps syscall: a signal for every process, or for one, must not get out. */
+/* The linker wraps syscall: a signal to all processes, or to one, must not be sent. */
 static volatile LONG stray_signals;
 
 long __wrap_syscall(long number, long first, long second, long third, long fourth, long fifth, long sixth);

@@ -60,7 +60,7 @@ static void the_registers_of_a_running_thread(void **state)
     assert_true(GetThreadContext(thread, &full));
     assert_int_equal(full.Rip, context.Rip);
     assert_int_equal(full.FltSave.MxCsr & 0x1F80, 0x1F80);
-    assert_true(SetThreadContext(thread, &full)); /* as it was: the thread goes on */
+    assert_true(SetThreadContext(thread, &full)); /* as it was: the thread continues */
     assert_int_equal(ResumeThread(thread), 1);
     LONG now = ReadNoFence(&spins);
     while (ReadNoFence(&spins) == now)
@@ -112,8 +112,8 @@ static DWORD WINAPI wait_for_both(LPVOID events)
     return WaitForMultipleObjects(2, events, TRUE, INFINITE);
 }
 
-/* A thread that waits shows where it sleeps: its stack pointer is on its stack. The wait goes on, whether a suspension has
-   interrupted it (one object) or converted it (all of several). */
+/* A thread that waits shows where it sleeps: its stack pointer is on its stack. The wait continues, whether a
+   suspension has interrupted it (one object) or converted it (all of several). */
 static void the_registers_of_a_waiting_thread(void **state)
 {
     HANDLE events[2] = {CreateEventA(NULL, TRUE, FALSE, NULL), CreateEventA(NULL, TRUE, FALSE, NULL)};

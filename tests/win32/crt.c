@@ -1,4 +1,4 @@
-/* crt.c: what Microsoft's C library adds to the host's: functions that check their parameters, and small things. */
+/* crt.c: what Microsoft's C library adds to the host's: functions that check their parameters, and small additions. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow" /* lengths that are refused at run time */
 #pragma GCC diagnostic ignored "-Wstringop-overread"
@@ -327,7 +327,7 @@ static void time_zones(void **state)
     unsetenv("TZ");
 }
 
-/* Standard input is no terminal here. */
+/* Standard input is not a terminal here. */
 static void read_keys(void *unused)
 {
     int ends[2];

@@ -267,7 +267,7 @@ static void set_often(void *argument, unsigned index)
     }
 }
 
-/* Exports come and go while the event is being set; at the end the event can be taken by a plain wait. */
+/* Exports are opened and closed while the event is being set; at the end the event can be taken by a plain wait. */
 static void closing_an_export_against_signals_loses_nothing(void **state)
 {
     (void)state;

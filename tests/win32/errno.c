@@ -1,6 +1,6 @@
 /*
  * errno.c: no function of the library changes errno, whether it succeeds, fails, waits, lacks memory or starts a
- * thread; nor does a suspension change that of the thread. tests/surface looks at errno after each of its calls, too.
+ * thread; nor does a suspension change the thread's errno. tests/surface also checks errno after each of its calls.
  */
 #include "heap.h"
 

@@ -139,7 +139,7 @@ static void misuse_is_raised(void **state)
     other_is_ready = CreateEventA(NULL, FALSE, FALSE, NULL);
     other_may_end = CreateEventA(NULL, FALSE, FALSE, NULL);
     first = CreateFiber(0, run_first, NULL);
-    assert_int_equal(raised_by(switch_to, first), STATUS_INVALID_PARAMETER); /* this thread is no fiber */
+    assert_int_equal(raised_by(switch_to, first), STATUS_INVALID_PARAMETER); /* this thread is not a fiber */
     DeleteFiber(first);
     thread = CreateThread(NULL, 0, be_a_fiber, &running, 0, NULL);
     WaitForSingleObject(other_is_ready, INFINITE);
@@ -181,7 +181,7 @@ static void exceptions_stay_with_the_fiber(void **state)
     convert();
     first = CreateFiber(0, raise_and_catch, NULL);
     __try {
-        SwitchToFiber(first); /* the fiber is inside of its __try now */
+        SwitchToFiber(first); /* the fiber is inside its __try now */
         RaiseException(0xE0000002, 0, 0, NULL);
     } __except (EXCEPTION_EXECUTE_HANDLER) {
         caught |= 2;
@@ -261,7 +261,7 @@ static void local_storage_is_per_fiber(void **state)
     slot = FlsAlloc(count_callback);
     FlsSetValue(slot, (PVOID)100);
     convert();
-    assert_ptr_equal(FlsGetValue(slot), (PVOID)100); /* what the thread had is the fiber's */
+    assert_ptr_equal(FlsGetValue(slot), (PVOID)100); /* the thread's values are now the fiber's */
     first = CreateFiber(0, keep_value, (PVOID)1);
     second = CreateFiber(0, keep_value, (PVOID)2);
     SwitchToFiber(first);
@@ -404,14 +404,14 @@ static void *end_posix_thread_on_a_fiber(void *argument)
     return NULL;
 }
 
-/* The C library leaves the fiber's stack, and nothing of the fiber is left. */
+/* The C library leaves the fiber's stack, and the fiber is freed completely. */
 static void a_host_thread_may_end_on_a_fiber(void **state)
 {
     pthread_t thread;
 
     (void)state;
 #ifdef THREAD_SANITIZER
-    skip(); /* its pthread_exit refuses fibers that it was told of */
+    skip(); /* its pthread_exit refuses fibers that are registered with it */
 #endif
     assert_int_equal(pthread_create(&thread, NULL, end_posix_thread_on_a_fiber, (void *)exit_as_posix), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);

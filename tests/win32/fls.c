@@ -286,7 +286,7 @@ static VOID WINAPI wait_in_callback(PVOID event)
     WaitForSingleObject(event, INFINITE);
 }
 
-/* A callback that runs at the moment of a fork is not the child's: nobody there waits for its end. */
+/* A callback that runs at the moment of a fork is not the child's: no thread of the child waits for its end. */
 static void a_forked_child_waits_for_no_callback(void **state)
 {
     HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL), thread;
@@ -327,7 +327,7 @@ static DWORD WINAPI take(LPVOID argument)
     return 0;
 }
 
-/* Every value meets its callback once, whether its thread ends first or its index goes first. */
+/* The callback runs once for every value, whether its thread ends or its index is freed first. */
 static void freeing_while_threads_end(void **state)
 {
     (void)state;

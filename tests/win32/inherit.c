@@ -23,7 +23,7 @@ static int set_many(int argc, char **argv)
     return argc - 1 == MANY ? 0 : 2;
 }
 
-/* next with|without HANDLE: what a grandchild says that was created so. */
+/* next with|without HANDLE: the exit code of a grandchild that was created with or without inheritance. */
 static int next(int argc, char **argv)
 {
     char line[64];
@@ -33,7 +33,7 @@ static int next(int argc, char **argv)
     return (int)end_actor(strcmp(argv[1], "with") == 0 ? start_heir(line) : start_actor(line));
 }
 
-/* shell HANDLE: what a grandchild says that a shell starts with this process's environment. */
+/* shell HANDLE: the exit code of a grandchild that a shell starts with this process's environment. */
 static int through_a_shell(int argc, char **argv)
 {
     char line[1024], self[600];

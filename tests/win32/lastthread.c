@@ -1,4 +1,4 @@
-/* The process ends with its last thread, with that thread's exit code, whatever threads the library has of its own. */
+/* The process ends with its last thread, with that thread's exit code, regardless of the library's own threads. */
 #include <windows.h>
 
 #include <pthread.h>
@@ -109,7 +109,7 @@ static void *exit_with_nine(void *argument)
     exit(9);
 }
 
-/* A thread that the library does not know keeps the process. */
+/* A thread that the library does not know keeps the process alive. */
 static void beside_a_stranger(void)
 {
     pthread_t thread;

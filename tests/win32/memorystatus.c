@@ -66,7 +66,7 @@ static void low_and_high(void **state)
     CloseHandle(high);
 }
 
-/* Nobody asks, and the wait ends all the same. */
+/* The wait ends although no thread queries the status. */
 static void a_wait_ends_when_memory_gets_low(void **state)
 {
     HANDLE low;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The library is linked into this program, so the one is where the other is. */
+/* The library is linked into this program, so both are one module. */
 __attribute__((visibility("default"))) int exported_by_the_program(void);
 
 int exported_by_the_program(void)

@@ -52,7 +52,7 @@ static void test_caps(void **state)
     assert_int_equal(timeEndPeriod(caps.wPeriodMin - 1), TIMERR_NOCANDO);
 }
 
-/* The identifier of a timer that has no period is gone with its callback. */
+/* The identifier of a timer without a period is invalid after its callback. */
 static void test_once(void **state)
 {
     beat b;

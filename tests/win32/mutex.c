@@ -49,7 +49,7 @@ static void by_flags(void **state)
     assert_fails(CreateMutexExA(NULL, NULL, 2, MUTEX_ALL_ACCESS), ERROR_INVALID_PARAMETER);
 }
 
-/* Whoever finds it does not own it, whatever was asked for. */
+/* A caller that opens an existing mutex does not own it, even with initial ownership requested. */
 static void by_name(void **state)
 {
     HANDLE first = created(CreateMutexW(NULL, FALSE, u"mutex"), ERROR_SUCCESS);

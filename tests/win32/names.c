@@ -147,7 +147,7 @@ static void inherited(void **state)
 
 static volatile LONG creators;
 
-/* Of all who create one name at once exactly one creates the object. */
+/* Of all threads that create one name at once exactly one creates the object. */
 static void create_together(void *argument, unsigned index)
 {
     HANDLE *mine = (HANDLE *)argument + index;

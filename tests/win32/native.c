@@ -1,4 +1,5 @@
-/* native.c: what winternl.h has beyond the objects: the time, threads one by one, the TEB, strings, fiber-local storage. */
+/* native.c: what winternl.h declares besides the objects: the time, the enumeration of threads, the TEB, strings,
+   fiber-local storage. */
 #include "support.h"
 
 #include <windows.h>

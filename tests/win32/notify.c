@@ -109,7 +109,7 @@ static void terminated_threads_do_not_detach(void **state)
     expect_calls("T2M2");
 }
 
-/* A thread of the host attaches if it asks for it, and detaches when the library knows it. */
+/* A thread of the host attaches on request, and detaches if the library knows it. */
 static void *call_the_library(void *attach)
 {
     if (attach != NULL)
@@ -173,7 +173,7 @@ static BOOL WINAPI refuse(HINSTANCE instance, DWORD reason, LPVOID reserved)
     return FALSE;
 }
 
-/* Modules come and go; detaching is in the opposite order. */
+/* Modules are added and removed; detaching is in the opposite order. */
 static void modules_of_a_moment(void **state)
 {
     static INTERLOCK_MODULE added = {.TlsCallback = counted}, refused = {.EntryPoint = refuse};

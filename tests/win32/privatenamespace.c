@@ -1,4 +1,4 @@
-/* privatenamespace.c: boundary descriptors and private namespaces, over processes. */
+/* privatenamespace.c: boundary descriptors and private namespaces, across processes. */
 #include "actors.h"
 
 #include <namespaceapi.h>

@@ -67,7 +67,7 @@ static void test_signal(void **state)
     assert_int_equal(r.timeouts, 0);
 }
 
-/* Without WT_EXECUTEONLYONCE an object that stays signaled calls back again and again. */
+/* Without WT_EXECUTEONLYONCE an object that stays signaled calls back repeatedly. */
 static void test_stays_signaled(void **state)
 {
     registration r;
@@ -311,7 +311,7 @@ static void reset_and_note(PVOID context, BOOLEAN timed_out)
     note(context, timed_out);
 }
 
-/* The thread that waits runs the callback: it does not see an object as signaled that the callback resets. */
+/* The thread that waits runs the callback: it does not see an object signaled that the callback resets. */
 static void test_wait_thread_resets(void **state)
 {
     registration r = {.event = make_event(NotificationEvent), .ran = make_event(SynchronizationEvent)};
@@ -383,7 +383,7 @@ static void test_mutex_once(void **state)
     forget(&r);
 }
 
-/* Without the flag the callback of the owner runs again and again, and releasing once frees the mutex. */
+/* Without the flag the callback of the owner runs repeatedly, and one release frees the mutex. */
 static void test_mutex_is_kept(void **state)
 {
     registration r;
@@ -538,7 +538,7 @@ static void test_refusals(void **state)
     NtClose(mutant);
 }
 
-/* The handle may be closed; the wait goes on. */
+/* The handle may be closed; the wait continues. */
 static void test_handle_is_closed(void **state)
 {
     registration r;

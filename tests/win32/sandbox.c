@@ -1,4 +1,5 @@
-/* sandbox.c: the host refuses what objects of descriptors and processes are made of: they fail at once, and clearly. */
+/* sandbox.c: the host refuses the system calls behind descriptor objects and process objects: creation fails at once,
+   with a clear status. */
 #include <windows.h>
 
 #include <interlock/io.h>
@@ -83,7 +84,7 @@ static void a_refused_set_is_an_error_of_the_creation(void **state)
     in_sandbox(SYS_pipe2, no_object_is_created); /* which starting a process needs, too */
 }
 
-/* Made before, used in the sandbox: what there is goes on. */
+/* Created before, used in the sandbox: existing objects continue to work. */
 static void use_old_and_new(void)
 {
     HANDLE handle, more = NULL;
@@ -108,7 +109,7 @@ static void what_was_made_before_works_in_the_sandbox(void **state)
     in_sandbox(0, use_old_and_new);
 }
 
-/* The first object is refused for lack of descriptors, and made when there are some again. */
+/* The first object is refused for lack of descriptors, and created when some are free again. */
 static void refuse_then_allow(void)
 {
     struct rlimit limit, few;
@@ -155,7 +156,7 @@ static void *use_locks(void *argument)
     return NULL;
 }
 
-/* A fork waits for the other threads' sections also where the barrier that it began with is refused. */
+/* A fork waits for the other threads' sections even if the host refuses the barrier that it begins with. */
 static void fork_in_sandbox(void)
 {
     pthread_t threads[2];

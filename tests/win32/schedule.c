@@ -151,7 +151,7 @@ static void background_mode(void **state)
     assert_true(SetPriorityClass(GetCurrentProcess(), NORMAL_PRIORITY_CLASS));
 }
 
-/* Another process can be looked at, not changed. */
+/* Another process can be queried, not changed. */
 static void another_process(void **state)
 {
     char line[] = "sleep 60";

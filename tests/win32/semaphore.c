@@ -40,7 +40,7 @@ static void limits(void **state)
     assert_fails(CreateSemaphoreExA(NULL, 0, 1, NULL, 1, SEMAPHORE_ALL_ACCESS), ERROR_INVALID_PARAMETER);
 }
 
-/* Counts are for whoever creates it. */
+/* Only the creator's counts have an effect. */
 static void by_name(void **state)
 {
     HANDLE first = created(CreateSemaphoreExW(NULL, 1, 1, u"semaphore", 0, SEMAPHORE_ALL_ACCESS), ERROR_SUCCESS);

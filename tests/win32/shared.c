@@ -25,7 +25,7 @@ static int create_event(int argc, char **argv)
     return GetLastError() == ERROR_ALREADY_EXISTS;
 }
 
-/* hold READY NAME...: opens or creates events, says that it is ready, and waits for ever. */
+/* hold READY NAME...: opens or creates events, says that it is ready, and waits forever. */
 static int hold(int argc, char **argv)
 {
     HANDLE ready = OpenEventA(EVENT_MODIFY_STATE, FALSE, argv[1]);
@@ -38,7 +38,7 @@ static int hold(int argc, char **argv)
     return 0;
 }
 
-/* own READY MUTEX...: takes mutexes and waits for ever. */
+/* own READY MUTEX...: acquires mutexes and waits forever. */
 static int own(int argc, char **argv)
 {
     HANDLE ready = OpenEventA(EVENT_MODIFY_STATE, FALSE, argv[1]);
@@ -154,7 +154,7 @@ static void a_name_has_one_type(void **state)
 
     (void)state;
     assert_int_equal(end_actor(start_actor("create \"a type\"")), ERROR_INVALID_HANDLE);
-    /* a port stays in its process, and its name is in nobody's way elsewhere */
+    /* a port is local to its process, and other processes can use its name */
     InitializeObjectAttributes(&attributes, &path, OBJ_OPENIF, NULL, NULL);
     assert_int_equal(NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes, 0), STATUS_SUCCESS);
     assert_null(CreateEventA(NULL, TRUE, FALSE, "a port"));
@@ -198,7 +198,7 @@ static void the_mutexes_of_a_killed_process_are_abandoned(void **state)
     end_actor(owner);
     for (int i = 0; i < 2; i++) {
         assert_true(ReleaseMutex(mutexes[i]));
-        assert_int_equal(WaitForSingleObject(mutexes[i], 0), WAIT_OBJECT_0); /* told once */
+        assert_int_equal(WaitForSingleObject(mutexes[i], 0), WAIT_OBJECT_0); /* abandonment is reported once */
         assert_true(ReleaseMutex(mutexes[i]));
         CloseHandle(mutexes[i]);
     }

@@ -86,7 +86,7 @@ static void a_completion_routine(void **state)
     GetSystemTimeAsFileTime(&after);
     assert_true(completion.time >= ((ULONGLONG)before.dwHighDateTime << 32 | before.dwLowDateTime));
     assert_true(completion.time <= ((ULONGLONG)after.dwHighDateTime << 32 | after.dwLowDateTime));
-    /* Setting it again takes back what has not run. */
+    /* Setting it again cancels the APC that has not run. */
     assert_true(SetWaitableTimer(handle, &soon, 0, completed, &here, FALSE));
     wait_for(handle);
     soon = due(-MILLISECONDS(3600000));

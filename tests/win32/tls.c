@@ -105,7 +105,7 @@ static DWORD WINAPI keep_values(LPVOID argument)
     return TlsGetValue(pair->low) == NULL && TlsGetValue(pair->high) == NULL;
 }
 
-/* Whoever is given a freed index finds NULL in all threads, also those that had a value. */
+/* The next owner of a freed index finds NULL in all threads, even in those that had a value. */
 static void freeing_clears_the_index_in_all_threads(void **state)
 {
     struct pair pair = {.set = CreateSemaphoreW(NULL, 0, 10, NULL), .freed = CreateEventW(NULL, TRUE, FALSE, NULL)};
@@ -166,7 +166,8 @@ static DWORD WINAPI come_and_go(LPVOID argument)
     return 0;
 }
 
-/* Arrays come and go with their threads, normal ends and others, while somebody frees indexes that are in them. */
+/* Arrays are freed with their threads, which exit or are terminated, while another thread frees indexes that are in
+   them. */
 static void freeing_while_threads_end(void **state)
 {
     DWORD fill[70], index;

@@ -1,4 +1,4 @@
-/* What a callback may ask for. */
+/* What a callback may request of its instance. */
 #include "tptest.h"
 
 static volatile ULONG runs;
@@ -63,7 +63,7 @@ static void test_completion(void **state)
     NtClose(r.opened);
 }
 
-/* Asking twice, or with NULL. */
+/* Requests that are made twice, or with NULL. */
 typedef struct twice {
     PTP_CALLBACK_INSTANCE instance;
     HANDLE event;

@@ -473,7 +473,7 @@ static DWORD cancel_and_end(PVOID group)
     return 1;
 }
 
-/* The members are gone, though their cancel callbacks were not called. */
+/* The members are freed although their cancel callbacks were not called. */
 static void test_thread_ends_in_cancel_callback(void **state)
 {
     PTP_CLEANUP_GROUP group = CreateThreadpoolCleanupGroup();

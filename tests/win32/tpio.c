@@ -272,7 +272,7 @@ static void prepare_bound(void)
     assert_true(BindIoCompletionCallback(bound.handle, bound_ready, 0));
 }
 
-/* The object is gone: no callback follows. */
+/* The object is closed: no callback follows. */
 static void finish_bound(ULONG runs)
 {
     put(&bound);
@@ -300,7 +300,7 @@ static void test_bind(void **state)
     finish_bound(20);
 }
 
-/* One of two handles may be closed. The end of the file is ready for ever: the routine closes the handle. */
+/* One of two handles may be closed. The end of the file stays ready: the routine closes the handle. */
 static void test_bind_until_closed(void **state)
 {
     HANDLE other;

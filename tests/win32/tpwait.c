@@ -156,7 +156,7 @@ static NTSTATUS refusal(PTP_WAIT wait, HANDLE handle, PVOID reserved)
     return raised_by(try_wait, &a);
 }
 
-/* The exception tells that the handle is of a mutex. */
+/* The exception reports that the handle is of a mutex. */
 static void test_mutex(void **state)
 {
     HANDLE mutex = CreateMutexW(NULL, FALSE, NULL);
@@ -227,7 +227,7 @@ static void test_queued(void **state)
     gate_close(&g);
 }
 
-/* Both have come: the object was consumed, so the callback reports the signal. */
+/* Both the signal and the timeout occurred: the object was consumed, so the callback reports the signal. */
 static void test_signal_wins(void **state)
 {
     TP_CALLBACK_ENVIRON environment;

@@ -274,14 +274,14 @@ static void what_nobody_handles(void **state)
                      NULL);
     expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_INTEGER_OVERFLOW, raise_with_a_filter,
                      (void *)search_b);
-    /* Continued, though it cannot be. */
+    /* The handler continues an exception that cannot be continued. */
     expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_NONCONTINUABLE_EXCEPTION,
                      raise_with_a_filter, (void *)go_on);
-    /* The place of the raise is gone when the last frame has passed it on. */
+    /* The frame that raised it no longer exists when the last frame passes it on. */
     expect_violation(KMODE_EXCEPTION_NOT_HANDLED, (uint64_t)(int64_t)STATUS_NONCONTINUABLE_EXCEPTION, pass_on, NULL);
 }
 
-/* Where no code of a program can run, its handlers are not asked. */
+/* Where no code of the program may run, its handlers are not called. */
 static void at_dispatch_level(void **state)
 {
     PVOID handler = AddVectoredExceptionHandler(0, go_on);

@@ -256,7 +256,7 @@ static void memory_of_the_host(void **state)
     assert_null(information.AllocationBase);
 }
 
-/* The whole address space, from one answer to the next. */
+/* The whole address space, from one region to the next. */
 static void a_walk(void **state)
 {
     char *base = VirtualAlloc(NULL, 2 * page, MEM_RESERVE, PAGE_READWRITE);
@@ -314,7 +314,7 @@ static void by_process(void **state)
     assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
 }
 
-/* Threads with reservations of their own, which find nothing of the others'. */
+/* Threads with their own reservations, which never overlap those of other threads. */
 static void change_spans(void *argument, unsigned index)
 {
     unsigned long rounds = test_rounds(300);

@@ -56,7 +56,7 @@ static void test_many(void **state)
     assert_int_equal(index, WAIT_TIMEOUT);
     check(NtQueueApcThread(NtCurrentThread(), run_nothing, NULL, NULL, NULL) == STATUS_SUCCESS);
     expect(WaitForManyObjects(ARRAYSIZE(many), many, TRUE, INFINITE, TRUE, NULL), WAIT_IO_COMPLETION, UNTOUCHED);
-    check(NtAlertThread(NtCurrentThread()) == STATUS_SUCCESS); /* not Win32's: the wait goes on */
+    check(NtAlertThread(NtCurrentThread()) == STATUS_SUCCESS); /* not a Win32 alert: the wait continues */
     expect(WaitForManyObjects(ARRAYSIZE(many), many, TRUE, 1, TRUE, NULL), WAIT_TIMEOUT, UNTOUCHED);
     expect(WaitForManyObjects(0, many, FALSE, 0, FALSE, &index), WAIT_FAILED, ERROR_INVALID_PARAMETER);
     expect(WaitForManyObjects(MAXIMUM_MANY_OBJECTS + 1, many, FALSE, 0, FALSE, &index), WAIT_FAILED,
@@ -187,7 +187,7 @@ static void alert_self(void)
     KeAlertThread(KeGetCurrentThread(), UserMode);
 }
 
-/* An alert does not surface: the wait goes on with what is left of its time. */
+/* An alert does not end the wait: it continues with the rest of its timeout. */
 static void test_alerts_do_not_surface(void **state)
 {
     HANDLE event = make(SynchronizationEvent, TRUE);
@@ -227,7 +227,8 @@ static void sleep_alertably(void *argument)
     __atomic_store_n(&s->ended, HalDispatch.QueryInterruptTime(), __ATOMIC_RELEASE);
 }
 
-/* Alerted all the time, a wait still comes to its deadline: with a new one each time it would never. */
+/* A wait that is alerted continuously still ends at its deadline: with a new deadline for each alert it would never
+   end. */
 static void test_one_deadline(void **state)
 {
     sleeper s = {.event = make(SynchronizationEvent, FALSE), .milliseconds = 100};

@@ -1,4 +1,4 @@
-/* Wait chains. A chain is taken again until its thread has got to where it waits. */
+/* Wait chains. The test queries a chain repeatedly until its thread waits. */
 #include "actors.h"
 #include "objects.h"
 
@@ -229,7 +229,7 @@ static void cycle(void **state)
     for (int i = 0; i < 2; i++)
         threads[i] = start(cross, i != 0 ? &ids : NULL, &ids[i]);
     found = take_until(ids[1], 4);
-    while (!found.cycle) /* the first one may still be on its way from the event to the mutex */
+    while (!found.cycle) /* the first thread may still be between the event and the mutex */
         found = take_until(ids[1], 4);
     assert_thread(&found, 0, ids[1], WctStatusBlocked);
     assert_node(&found, 1, WctMutexType, WctStatusOwned);
@@ -244,7 +244,7 @@ static void cycle(void **state)
     }
 }
 
-/* Chains of threads that do not hold still. */
+/* Chains of threads that keep changing their waits. */
 
 static volatile LONG stop;
 
@@ -283,7 +283,7 @@ static void moving(void **state)
 
 /* Other processes. */
 
-/* own MUTEX READY WANTED [any]: owns the mutex, and waits for the other one, or for that or an event of its own. */
+/* own MUTEX READY WANTED [any]: owns the mutex, and waits for the other one, or for either that or its own event. */
 static int own_and_want(int argc, char **argv)
 {
     HANDLE mutex = CreateMutexA(NULL, FALSE, argv[1]), ready = OpenEventA(EVENT_MODIFY_STATE, FALSE, argv[2]);
@@ -301,7 +301,7 @@ static const actor_entry roles[] = {{"own", own_and_want}, {NULL, NULL}};
 
 static PROCESS_INFORMATION start_owner(const char *arguments)
 {
-    HANDLE ready = CreateEventA(NULL, FALSE, FALSE, "wct-ready"); /* an earlier actor has it still open */
+    HANDLE ready = CreateEventA(NULL, FALSE, FALSE, "wct-ready"); /* an earlier actor still has it open */
     PROCESS_INFORMATION actor = start_actor(arguments);
 
     assert_int_equal(WaitForSingleObject(ready, LONG_ENOUGH), WAIT_OBJECT_0);
@@ -433,7 +433,7 @@ static void three_processes(void **state)
     end_pair(thread, pair);
 }
 
-/* It waits for a mutex of this process, or for something of its own: that is no deadlock. */
+/* It waits for a mutex of this process, or for its own event: that is not a deadlock. */
 static void not_only_the_mutex(void **state)
 {
     PROCESS_INFORMATION actor;

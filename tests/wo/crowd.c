@@ -1,4 +1,4 @@
-/* Many processes in one world, and many names. What it took is printed, not judged. */
+/* Many processes in one world, and many names. Costs are printed, not checked. */
 #include "processes.h"
 
 #include <uchar.h>

@@ -1,7 +1,7 @@
 /*
- * Processes that wait, own, signal and are killed at random. What must hold in spite of that: a mutant has one owner; what
- * its owner left unfinished is told to the next owner, and only to that one; nobody waits for ever for a dead process; in
- * the end no object has a waiter and no waiter is left.
+ * Processes that wait, own and signal are killed at random. Still, a mutant has one owner; the next owner, and only
+ * that one, learns of an abandonment; no process waits forever for a dead one; at the end no object has a waiter and no
+ * waiter record is left.
  */
 #include "proxies.h"
 
@@ -76,7 +76,7 @@ static void use_any(test_random *r)
     }
 }
 
-/* Of an abandoned set it is not known which one was abandoned: those inside were. */
+/* The status of a set does not tell which mutant was abandoned: it was those whose owner was inside. */
 static void use_all(test_random *r)
 {
     PVOID objects[2] = {&mutants[1], &mutants[2]};
@@ -170,7 +170,7 @@ static void killed_at_random(void **state)
         workers[victim] = start_worker(i + 100);
     }
     progress = s->entered;
-    await(s->entered > progress + 100 || s->failed); /* the survivors go on */
+    await(s->entered > progress + 100 || s->failed); /* the survivors continue */
     s->stop = 1;
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(await_process(workers[i]), 0);

@@ -1,4 +1,4 @@
-/* What must not be left in a world, or be taken for one's own. */
+/* What a process must not leave in a world, or mistake for its own. */
 #include "wotest.h"
 
 #include <interlock/win32.h>

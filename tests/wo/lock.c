@@ -227,7 +227,7 @@ static void transfer_for_ever(WO_VIEW *v, void *argument)
     }
 }
 
-/* One process is killed again and again beside one that goes on. */
+/* One process is killed repeatedly while another continues. */
 static void killed_owners_leave_whole_transactions(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void hold_and_stop(WO_VIEW *v, void *argument)
     WopUnlock(v);
 }
 
-/* It is waited for, not robbed. */
+/* The others wait for it and do not take the lock from it. */
 static void a_stopped_owner_keeps_the_lock(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void corrupt(void (*change)(PWO_WORLD world), bool survives)
     WO_VIEW v;
     make_world(&v, WORLD_SIZE);
     change(v.World);
-    v.World->Lock = 1ull << HAL_PROCESS_ID_BITS | 4194303; /* nobody's */
+    v.World->Lock = 1ull << HAL_PROCESS_ID_BITS | 4194303; /* owned by no process */
     watchdog_start(20);
     bool locked = WopLock(&v);
     watchdog_stop();

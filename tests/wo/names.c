@@ -1,4 +1,4 @@
-/* Names, references and handles in a world, over processes. */
+/* Names, references and handles in a world, across processes. */
 #include "processes.h"
 
 #include <uchar.h>
@@ -349,7 +349,7 @@ static void find_an_empty_world(void *argument)
     WopUnlock(view);
 }
 
-/* The world is as small after as before, whoever was killed where. */
+/* The world is as small afterwards as before, wherever a process was killed. */
 static void the_killed_leave_nothing(void **state)
 {
     pair p = {make_steps(), make_steps()};

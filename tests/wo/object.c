@@ -1,4 +1,5 @@
-/* The state of shared objects, in two views of one world: what each operation does and returns, and who is granted. */
+/* The state of shared objects, in two views of one world: what each operation does and returns, and which wait is
+   granted. */
 #include "wowaits.h"
 
 static WO_VIEW here, there; /* two processes, as far as the world knows */
@@ -68,7 +69,7 @@ static void an_event_wakes_the_oldest_waiter_alone(void **state)
     assert_false(WoClaimLocally(&there, other));
     assert_int_equal(WoEndWait(&there, other), STATUS_WAIT_0);
     assert_int_equal(state_of(&here, event), 0);
-    /* a wait that its process has ended takes nothing */
+    /* a wait that its process has ended consumes nothing */
     assert_true(WoClaimLocally(&here, me));
     assert_int_equal(WoSetEvent(&here, event, &previous), STATUS_SUCCESS);
     assert_int_equal(WoEndWait(&here, me), STATUS_PENDING);
@@ -201,7 +202,7 @@ static void any_takes_the_first(void **state)
     assert_int_equal(state_of(&here, objects[3]), 1);
     for (int i = 0; i < 4; i++)
         assert_quiet(&here, objects[i]);
-    /* behind one that nobody waits for, one that somebody waits for, and then the one that is signaled */
+    /* an object without a waiter, one with a waiter, then the signaled one */
     WO_INDEX mixed[3] = {objects[0], objects[2], objects[3]};
     assert_int_equal(WoBeginWait(&there, third, &objects[2], 1, WoWaitAny), STATUS_PENDING);
     assert_int_equal(WoTryWait(&here, me, mixed, 3, WaitAny), STATUS_WAIT_2);
@@ -243,7 +244,7 @@ static void all_takes_all_or_nothing(void **state)
         assert_quiet(&here, objects[i]);
 }
 
-/* Two WaitAlls that want the same semaphore: the older one gets it, although it came to watch it later. */
+/* Two WaitAlls that want the same semaphore: the older one gets it, although it began to watch it later. */
 static void all_keeps_its_age(void **state)
 {
     (void)state;
@@ -340,7 +341,7 @@ static void timers(void **state)
     assert_false(WoIsArmed(&there, timer, arming));
     assert_int_equal(WoEndWait(&there, other), STATUS_WAIT_0);
     assert_int_equal(try_one(&there, other, timer), STATUS_TIMEOUT);
-    /* due while somebody sleeps; the waiter itself expires it */
+    /* due while a waiter sleeps; the waiter itself expires it */
     WO_TIMER_SETTING soon = {HalDispatch.QueryInterruptTime() + 10000ull * 5, FALSE, 1};
     assert_int_equal(WoSetTimer(&here, timer, &soon, &again, &previous), STATUS_SUCCESS);
     for (int i = 0; i < 3; i++)
@@ -361,7 +362,7 @@ static void timers(void **state)
     assert_quiet(&here, event);
 }
 
-/* Whatever has become of the chain, the repairer ends it. */
+/* The repairer terminates the chain, whatever its damage. */
 static void a_repairer_completes_an_intention(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ static void start_waiter(waiter *w, wait_call call)
     tell(&w->actor, perform_wait, w);
 }
 
-/* The thread ends, too. */
+/* Also ends the thread. */
 static NTSTATUS finish_waiter(waiter *w)
 {
     NTSTATUS status = end_wait(w);
@@ -172,7 +172,7 @@ static void all_of_both_kinds(void **state)
     drop(&a);
 }
 
-/* Many objects, outside and here. More outside ones than the world links for one wait are looked at now and then. */
+/* Many objects, shared and local. Shared objects beyond those that the world links for one wait are polled. */
 #define MANY 100
 
 typedef struct many_call {
@@ -212,7 +212,7 @@ static void many_of_both_kinds(void **state)
         KeInitializeEvent(&local[i], SynchronizationEvent, FALSE);
     }
     start_actor(&call.actor);
-    /* 50 of them are shared: linked, whatever the place. 100: the last ones are looked at. */
+    /* 50 shared objects: all are linked, in any position. 100: the last ones are polled. */
     for (ULONG outside = 50; outside <= MANY; outside += 50) {
         call.count = outside + MANY;
         for (ULONG i = 0; i < outside; i++)
@@ -391,7 +391,7 @@ static void notifications(void **state)
     assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &n.QueueListEntry);
     assert_int_equal(KeRegisterObjectNotification(&e, &queue, &n), STATUS_PENDING);
     assert_int_equal(KeCancelObjectNotification(&n, TRUE), NotificationCancelled);
-    for (int round = 0; round < 200; round++) { /* a cancel that meets a signal */
+    for (int round = 0; round < 200; round++) { /* a cancel that races a signal */
         assert_int_equal(KeRegisterObjectNotification(&e, &queue, &n), STATUS_PENDING);
         KeSetEvent(&e.event, 0, FALSE);
         KNOTIFICATION_CANCEL_RESULT result = KeCancelObjectNotification(&n, TRUE);

@@ -39,7 +39,7 @@ static void use(void *argument)
     if (!NT_SUCCESS(WoOpenView(WoLocal, &view)))
         return;
     random_seed(&random, (uint64_t)getpid());
-    /* Rubbish may also say that a damaged world, whose file is gone, is in order: then nothing more happens to it. */
+    /* Random bytes may also mark a damaged world, whose file is removed, as sound: then it gets no more of them. */
     ULONGLONG end = HalDispatch.QueryInterruptTime() + 5000000;
     while (!WoIsPoisoned(view) && HalDispatch.QueryInterruptTime() < end) {
         WO_INDEX object, directory_index, in;
@@ -60,7 +60,7 @@ static void use(void *argument)
     }
 }
 
-/* Mostly where something is. */
+/* Writes mostly to used parts of the file. */
 static void spoil(const char *path, test_random *random)
 {
     int file = open(path, O_RDWR);

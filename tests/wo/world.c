@@ -182,7 +182,7 @@ static void attach_when_all_are_there(void *argument)
     attach();
 }
 
-/* All at once, again and again: each finds the same world or makes a new one, and none is left behind. */
+/* All at once, repeatedly: each finds the same world or creates a new one, and no world is left behind. */
 static void many_attach_and_leave_at_once(void **state)
 {
     char path[512];
@@ -242,7 +242,7 @@ static void killed_anywhere_while_it_attaches(void **state)
     assert_false(find_world_file(path));
 }
 
-/* Waits until 2 processes are left, then 1; each time when told, and tells. */
+/* Waits until 2 processes are left, then 1; each time on command, and reports it. */
 static void follow_deaths(void *argument)
 {
     steps *s = argument;
@@ -288,7 +288,7 @@ static void the_guards_clean_up_after_the_killed(void **state)
     close_steps(&s[1]);
 }
 
-/* A stopped process that holds the lock stops everybody. */
+/* A stopped process that holds the lock blocks all others. */
 static void stop_without_the_lock(pid_t child)
 {
     char path[512];

@@ -86,7 +86,7 @@ static inline LONG state_of(WO_VIEW *view, WO_INDEX object)
     return state.State;
 }
 
-/* Nobody waits for it, and it is thawed. */
+/* It has no waiter, and it is thawed. */
 static inline void assert_quiet(WO_VIEW *view, WO_INDEX object)
 {
     PWO_OBJECT record = WopRecord(view, object, WoObjectRecord);

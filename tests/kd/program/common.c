@@ -24,7 +24,7 @@ HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name)
     return thread;
 }
 
-/* Both have their first one before either asks for its second. */
+/* Both have their first one before either acquires its second. */
 void meet(int self)
 {
     SetEvent(go[self]);
@@ -39,7 +39,7 @@ void never_runs(PKDPC dpc, void *context, void *argument1, void *argument2)
     (void)argument2;
 }
 
-/* What the program is told on its standard input. */
+/* Reads commands from standard input. */
 
 void obey(void)
 {

@@ -1,6 +1,6 @@
 /*
  * fleet.c: a large service: fifty threads and two hundred objects. A deadlock and a thread behind it, locks that are
- * contended all the time, waits that last as long as the process, waits that come and go, and names that are markup.
+ * contended all the time, waits that last as long as the process, short waits, and names that contain markup.
  */
 #include "program.h"
 
@@ -143,7 +143,7 @@ static void make_objects(void)
     }
 }
 
-/* Objects that nobody waits for. */
+/* Objects without waiters. */
 static void make_spares(unsigned count)
 {
     static ERESOURCE spare[60];

@@ -1,10 +1,9 @@
 /*
- * hostile.c: a process that wants to harm whoever looks at it. The argument is what it forges.
+ * hostile.c: a process that attacks its debugger. The argument is the forgery.
  *
  * A child has one of everything, then stops. Its parent, in whose copy of the program everything is at the same
- * addresses, writes into the child's memory what no library ever would. It says which process the child is, then
- * "ready", and ends when its standard input does. A line "SEED" on it changes the child's memory at random,
- * from what it was.
+ * addresses, writes impossible values into the child's memory. It prints the child's id, then "ready", and exits when
+ * its standard input ends. A line "SEED" changes the child's memory at random, starting from the original contents.
  */
 #include "program.h"
 
@@ -36,7 +35,7 @@
 #define WAITERS 11 /* threads that wait when everything is in place */
 #define TIED_SIZE 4096 /* of the two entries that tie_list makes */
 
-static char arena[16 << 20] __attribute__((aligned(4096))); /* for what is forged */
+static char arena[16 << 20] __attribute__((aligned(4096))); /* for forgeries */
 static SRWLOCK srw = SRWLOCK_INIT;
 static EX_PUSH_LOCK push_lock;
 static HANDLE owned;
@@ -73,7 +72,7 @@ static int waiting_threads(void)
     return count;
 }
 
-/* Every code unit that does something, in the names of threads and objects, and of the process itself. */
+/* Every active code unit, in the names of threads and objects, and of the process itself. */
 static void name_everything(void)
 {
     WCHAR name[400];
@@ -130,7 +129,7 @@ static void *map_trap(const char *what)
     }
     if (strcmp(what, "device") == 0)
         return map_device();
-    if (strcmp(what, "endless") == 0) { /* whoever reads it waits for this process, which does not answer */
+    if (strcmp(what, "endless") == 0) { /* a reader waits for this process, which does not answer */
         int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
         struct uffdio_api api = {.api = UFFD_API};
         void *map = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -144,7 +143,7 @@ static void *map_trap(const char *what)
     return NULL;
 }
 
-/* A chunk of threads that is there 63 times, and costs as much as one. */
+/* A chunk of threads that is mapped 63 times at the cost of one. */
 static void multiply_threads(void)
 {
     size_t size = (sizeof(KI_THREAD_SLOT) * KI_THREAD_CHUNK + 4095) & ~(size_t)4095;
@@ -251,7 +250,7 @@ static uint64_t thread_slot(int number)
     return word_at(root("KiThreadChunk")) + (uint64_t)number * sizeof(KI_THREAD_SLOT);
 }
 
-/* Runs function with every thread that waits. */
+/* Calls function for every waiting thread. */
 static void each_waiter(void (*function)(uint64_t thread))
 {
     for (int i = 0; i < 40; i++) {
@@ -263,7 +262,7 @@ static void each_waiter(void (*function)(uint64_t thread))
     }
 }
 
-/* What is forged. */
+/* The forgeries. */
 
 static void nothing(void)
 {
@@ -375,7 +374,7 @@ static void queued_lock_cycle(void)
     put_word(first, first);
 }
 
-/* A table of timers whose first slot of each wheel is a list that we forge. */
+/* A table of timers with a forged list in the first slot of each wheel. */
 static uint64_t forged_wheel(uint64_t table, uint64_t number)
 {
     uint64_t wheel = table + offsetof(KTIMER_TABLE, Wheel) + number * sizeof(KI_WHEEL);
@@ -518,7 +517,7 @@ static void wait_lists(void)
     each_waiter(tie_waited);
 }
 
-/* Every number that there is, at its worst. */
+/* Every number, with an extreme value. */
 static void be_absurd(uint64_t thread)
 {
     static const size_t members[] = {offsetof(KTHREAD, WaitTime), offsetof(KTHREAD, ContextSwitches),
@@ -602,7 +601,7 @@ static void version(void)
 
 static pthread_t mover;
 
-/* Lists that are never the same twice. */
+/* Lists that change at every read. */
 static void *move(void *context)
 {
     uint64_t lists[] = {root("ExpSystemResourcesList"), root("RtlCriticalSectionList"), root("KiProcessorWaitList")};
@@ -624,7 +623,7 @@ static void moving(void)
     pthread_create(&mover, NULL, move, NULL);
 }
 
-/* Lists that are in order, and long: timers and resources that nobody made. */
+/* Consistent, long lists of forged timers and resources. */
 static void long_lists(void)
 {
     enum { COUNT = 60000, SIZE = 128 };
@@ -691,7 +690,7 @@ static const struct {
     {"long-lists", long_lists},
 };
 
-/* Random changes. What is changed is put back before the next ones. */
+/* Random changes. Each change is undone before the next one. */
 
 typedef struct change {
     uint64_t address, before;
@@ -709,7 +708,7 @@ static uint64_t next_random(void)
     return state;
 }
 
-/* Somewhere in what a debugger follows: a root, or up to four pointers on. */
+/* Somewhere that a debugger reads: at a root, or up to four pointers away. */
 static uint64_t random_place(void)
 {
     size_t count = (size_t)(KdDebuggerDataBlock.EndOfRoots - KdDebuggerDataBlock.FirstRoot);

@@ -1,12 +1,12 @@
 /*
- * main.c: a program whose threads wait for each other in a way that is known. The argument is a scene. It says where
- * its locks and threads are, a line each, then "ready", and ends when its standard input does.
+ * main.c: a program whose threads wait for each other in known ways. The argument is a scene. It prints its locks and
+ * threads, one per line, then "ready", and exits when its standard input ends.
  */
 #include "program.h"
 
 #include "ke/debugdata.h"
 
-/* What a debugger cannot read. */
+/* Unreadable for a debugger. */
 
 static void other_version(void)
 {

@@ -126,7 +126,7 @@ void sleeping_owner(void)
     make(wait_for_mutant, "waiter");
 }
 
-/* A process with threads that wait, and its child, which has one of its own. */
+/* A process with threads that wait, and its child, which has a thread of its own. */
 
 void forked(void)
 {
@@ -215,9 +215,9 @@ void zoo(void)
     printf("suspended %u\n", id_of_last_thread);
 }
 
-/* Waiters of two kinds at one address: they share a bucket of the waiter hash, come in turns, and are listed by kind. */
+/* Waiters of two kinds at one address: they share a bucket of the waiter hash, alternate, and are listed by kind. */
 
-/* The library changes its word under a lock that this look does not take. */
+/* The library changes its word under a lock that this read does not take. */
 __attribute__((no_sanitize("thread"))) static DWORD WINAPI watch_condition(void *context)
 {
     (void)context;
@@ -297,8 +297,8 @@ void nameless(void)
         Sleep(1);
 }
 
-/* Waits for a hundred and a thousand objects. bob waits for all, also for what carol has; carol for what bob has. alice and
-   erin wait for any, also for that: the events may come. */
+/* Waits for a hundred and a thousand objects. bob waits for all, including what carol holds; carol for what bob holds.
+   alice and erin wait for any, including that: an event may still end their waits. */
 
 #define MANY 1000
 #define SOME 100

@@ -26,8 +26,8 @@ extern int threads_made;
 void prepare(void);  /* before anything else */
 void say(const char *name, const volatile void *address);
 HANDLE make(LPTHREAD_START_ROUTINE routine, const char *name);
-void meet(int self); /* both have their first one before either asks for its second */
-void obey(void);     /* what the program is told on its standard input */
+void meet(int self); /* both have their first one before either acquires its second */
+void obey(void);     /* commands on standard input */
 void never_runs(PKDPC dpc, void *context, void *argument1, void *argument2);
 
 /* The scenes. */

@@ -1,4 +1,4 @@
-/* service.c: scenes like those of real programs, and processes that do not hold still. */
+/* service.c: scenes like those of real programs, and processes that keep changing. */
 #include "program.h"
 
 #include <sched.h>
@@ -7,7 +7,7 @@ static CRITICAL_SECTION played_section;
 static SRWLOCK played_srw = SRWLOCK_INIT;
 static HANDLE played_mutant, semaphore;
 
-/* A process that does not hold still. */
+/* A process that keeps changing. */
 
 static DWORD WINAPI play(void *context)
 {
@@ -119,8 +119,8 @@ void healthy(void)
 }
 
 /*
- * A service as there are many: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table
- * which the indexer wants, and a monitor that waits for all of its events. A line "start" sets one of those.
+ * A typical service: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table for which
+ * the indexer waits, and a monitor that waits for all of its events. A line "start" sets one of those.
  */
 
 static CRITICAL_SECTION cache;
@@ -226,7 +226,7 @@ void service(void)
         make(worker, "worker");
 }
 
-/* Locks that are contended by turns, for a few seconds each. */
+/* Locks that are contended in turn, for a few seconds each. */
 
 static CRITICAL_SECTION catalog;
 static ERESOURCE index_lock;

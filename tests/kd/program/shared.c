@@ -22,7 +22,7 @@ static void open_mutexes(void)
     want = mutex_named("KD_WANT");
 }
 
-/* It owns one, and when it is told to, waits for the other. */
+/* It owns one, and on request waits for the other. */
 static DWORD WINAPI shared_owner(void *context)
 {
     (void)context;
@@ -43,7 +43,7 @@ void shared_lock(void)
     WaitForSingleObject(go[0], INFINITE);
 }
 
-/* The same, but it waits for either the other or an event of its own: this is no deadlock. */
+/* The same, but it waits for either the other or an event of its own: this is not a deadlock. */
 static DWORD WINAPI shared_chooser(void *context)
 {
     HANDLE objects[2] = {want, entered};
@@ -102,7 +102,7 @@ void shared_mixed(void)
     WaitForSingleObject(entered, INFINITE);
 }
 
-/* Threads that take both mutexes again and again, always in one order, and sometimes both at once. */
+/* Threads that repeatedly take both mutexes, always in one order, and sometimes both at once. */
 static DWORD WINAPI busy_sharer(void *context)
 {
     HANDLE both[2] = {own, want};

@@ -1,5 +1,5 @@
 /*
- * stop.c: a program that does not end well, for `interlock explain`.
+ * stop.c: a program that crashes, for `interlock explain`.
  *
  * usage: kd-stop CODE [PARAMETER...]   bugchecks with a code of the program's choice
  *        kd-stop resource              releases a resource that another thread holds, which is a bugcheck of the library

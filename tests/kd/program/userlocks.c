@@ -10,7 +10,7 @@ static RTL_RESOURCE rtl_resource;
 static SRWLOCK srw = SRWLOCK_INIT;
 static CONDITION_VARIABLE condition = CONDITION_VARIABLE_INIT;
 
-/* An SRW lock, which does not say who holds it, against a critical section. */
+/* An SRW lock, which does not record its owner, against a critical section. */
 
 static DWORD WINAPI srw_then_section(void *context)
 {
@@ -39,7 +39,7 @@ void srw_against_section(void)
     make(section_then_srw, "bob");
 }
 
-/* The same, but the SRW lock was taken after a wait, so its owner has been noted. */
+/* The same, but the SRW lock was taken after a wait, so its owner was recorded. */
 
 void contended_srw(void)
 {
@@ -51,8 +51,8 @@ void contended_srw(void)
 }
 
 /*
- * A sleep on a condition variable that ends while its lock is taken: alice has the section of the other thread and is
- * woken, but gets her own back only from bob, who wants the section.
+ * A sleep on a condition variable that ends while its lock is held: alice holds one section and is woken, but bob holds
+ * the lock of the condition variable and waits for that section.
  */
 
 static DWORD WINAPI sleep_on_condition(void *context)
@@ -85,7 +85,7 @@ void condition_cycle(void)
     make(wake_and_enter, "bob");
 }
 
-/* Nobody knows who will wake a condition variable: bob would, but wants what the sleeper holds. */
+/* The waker of a condition variable is unknown: it would be bob, who waits for what the sleeper holds. */
 
 static DWORD WINAPI enter_section_of_sleeper(void *context)
 {
@@ -135,7 +135,7 @@ void orphan(void)
     make_orphan();
 }
 
-/* And one who waits for the end of that waiter. */
+/* And a thread that waits for the end of that waiter. */
 
 static HANDLE waiter;
 
@@ -211,7 +211,7 @@ void without_main(void)
     pthread_exit(NULL);
 }
 
-/* bob has the section and waits for the SRW lock of a thread that waits for nobody, carol waits for the section: she has
+/* bob has the section and waits for the SRW lock of a thread that waits for none, carol waits for the section: she has
    never touched the lock. */
 
 static DWORD WINAPI own_srw_and_sleep(void *context)
