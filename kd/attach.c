@@ -63,18 +63,20 @@ static bool read_state(attachment *a, uint32_t *active, TRACE_RECORDING *recordi
            kd_read(a->target, a->recording, recording, sizeof(*recording));
 }
 
-/* Only a regular file: opening anything else that a descriptor refers to may have side effects. */
-static int open_memory(const attachment *a, int number)
+/* Only a regular file: opening anything else that a descriptor refers to may have side effects. And only the recording:
+   the process may have closed it and reused its number. */
+static int open_memory(const attachment *a, const HAL_OPEN_FILE *recorded)
 {
     char path[64];
     struct stat status;
     int place, file = -1;
 
-    snprintf(path, sizeof(path), "fd/%d", number);
+    snprintf(path, sizeof(path), "fd/%d", recorded->Descriptor);
     place = openat(a->target->folder, path, O_PATH | O_CLOEXEC);
     if (place < 0)
         return -1;
-    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode)) {
+    if (fstat(place, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == recorded->Id.Device &&
+        status.st_ino == recorded->Id.File) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
         file = open(path, O_RDONLY | O_CLOEXEC);
     }
@@ -88,7 +90,7 @@ static void look(attachment *a)
     uint32_t active;
 
     if (a->file < 0 && read_state(a, &active, &recording) && recording.File != NULL && (active & 1u << a->content) != 0)
-        a->file = open_memory(a, recording.Descriptor);
+        a->file = open_memory(a, &recording.Open);
 }
 
 static bool begin(attachment *a, const char *limit)

@@ -29,7 +29,7 @@ VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment)
         return;
     }
     ExpProbe(At, Length, Alignment);
-    while (At < (ULONG_PTR)Address + Length && HalQueryMapping(At, &Mapping)) {
+    while (At < (ULONG_PTR)Address + Length && NT_SUCCESS(HalQueryMapping(At, &Mapping))) {
         if (!Mapping.Mapped || (Mapping.Access & HAL_ACCESS_WRITE) == 0) {
             ExRaiseAccessViolation();
         }

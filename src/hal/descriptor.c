@@ -59,6 +59,19 @@ SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size)
     return HalpCall(SYS_write, File, Buffer, Size);
 }
 
+NTSTATUS HalpStatusOfRefusal(long Error, NTSTATUS Other)
+{
+    switch (Error) {
+    case -EMFILE:
+    case -ENFILE:
+        return STATUS_TOO_MANY_OPENED_FILES;
+    case -ENOMEM:
+        return STATUS_INSUFFICIENT_RESOURCES;
+    default:
+        return Other;
+    }
+}
+
 /* If the limit is below FIRST_KEPT, or no number is left there: any number above the standard ones. */
 static LONG HalpDuplicate(LONG Descriptor)
 {

@@ -208,7 +208,7 @@ typedef struct _HAL_SPAWN {
     PCSTR Variable;                                 /* NAME=value, in the environment beside the others; NULL: none */
 } HAL_SPAWN;
 
-LONG HalOpenProcess(ULONG ProcessId);               /* below 0: there is no such process */
+NTSTATUS HalOpenProcess(ULONG ProcessId, PLONG Descriptor); /* STATUS_INVALID_CID: there is no such process */
 ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
 /* A unique key of a process: its id in the low HAL_PROCESS_ID_BITS, above that its start and what an exec changes, 63
    bits in all. 0: there is no such process, it has ended, or the host does not tell. */
@@ -292,12 +292,19 @@ typedef struct _HAL_FILE_PROBLEM {
     BOOLEAN InUse;                                  /* by another running process */
 } HAL_FILE_PROBLEM;
 
+/* A file that stays open while the program runs, which may close it or put another one under its number: the number is
+   used only for the file that it was. */
+typedef struct _HAL_OPEN_FILE {
+    LONG Descriptor;                                /* -1: none is open */
+    HAL_FILE_ID Id;
+} HAL_OPEN_FILE, *PHAL_OPEN_FILE;
+
 /* A file that the user named. A stream is anything but a regular file: a device, a pipe, an open descriptor. It is
    written to, never replaced or removed. */
 typedef struct _HAL_OUTPUT {
     CHAR Path[HAL_LONGEST_PATH];                    /* with symbolic links resolved */
     BOOLEAN Stream;
-    LONG Descriptor;                                /* -1: none is open */
+    HAL_OPEN_FILE File;
     CHAR Temporary[HAL_LONGEST_PATH];               /* renamed to Path when it is complete */
 } HAL_OUTPUT, *PHAL_OUTPUT;
 
@@ -310,9 +317,9 @@ BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_P
 BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem); /* replaces what was there */
 VOID HalDiscardOutput(PHAL_OUTPUT Output);          /* also after HalFindOutput alone */
 /* Memory that is a file at Path, or nowhere if that is NULL. Zeroed; room for all of it is reserved. */
-PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem);
-VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor);
-VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor); /* unless there is another file now */
+PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PHAL_OPEN_FILE File, HAL_FILE_PROBLEM *Problem);
+VOID HalUnmapFile(PVOID Memory, SIZE_T Size, PHAL_OPEN_FILE File);
+VOID HalRemoveMappedFile(PCSTR Path, const HAL_OPEN_FILE *File); /* unless there is another file now */
 /* Files in memory that processes share (sharedfile.c). */
 #define HAL_COMMON_MEMORY "/dev/shm"
 

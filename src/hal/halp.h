@@ -92,11 +92,13 @@ ULONG HalpCountSwitches(VOID);
 int HalpOpenFile(PCSTR Path, int Flags);
 SSIZE_T HalpReadFile(int File, PVOID Buffer, SIZE_T Size);
 SSIZE_T HalpWriteFile(int File, const VOID *Buffer, SIZE_T Size);
+NTSTATUS HalpStatusOfRefusal(long Error, NTSTATUS Other); /* Other: the host does not lack descriptors or memory */
 LONG HalpKeepDescriptor(LONG Descriptor); /* the same file under a number that programs do not get; closes this one */
 
 /* lastthread.c */
-#define HALP_OWN_THREAD "interlock-"
-extern volatile ULONG HalpStartingThreads;  /* created, and not yet named */
+extern volatile ULONG HalpStartingThreads;  /* created by HalCreateThread, and not yet entered */
+VOID HalpEnterOwnThread(VOID);              /* until HalNoteThreadEnds */
+VOID HalpForkChildOwnThread(VOID);
 
 /* process.c: a field of a thread's or process's status line; NULL: there is none. */
 #define HALP_STATUS_SIZE 1024

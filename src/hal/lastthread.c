@@ -2,9 +2,10 @@
  * lastthread.c: does the program have other threads?
  *
  * The host lists the threads of the process. Two kinds are not the program's: those that have ended (the first thread
- * of a process stays in the list) and the library's own, whose names begin with HALP_OWN_THREAD. Two kinds briefly look
- * like the program's, so the caller asks again: a thread that is about to end, which is recorded before it counts as
- * ended for the library, and a thread that has not yet set its name.
+ * of a process stays in the list) and the library's own, which have entered their ids in a table. (Names do not help: a
+ * program may be called interlock-something, and its threads inherit that.) Two kinds briefly look like the program's, so
+ * the caller asks again: a thread that is about to end, which is recorded before it counts as ended for the library, and
+ * one of the library's own that has not yet entered its id.
  */
 #include "halp.h"
 
@@ -24,15 +25,74 @@ typedef struct _HALP_LISTED {
     CHAR Name[];
 } HALP_LISTED;
 
+#define OWN_THREADS 8192 /* a power of 2; beyond them an own thread counts as one of the program's */
+
 static volatile ULONG HalpNotedThreads[NOTED_THREADS];
 static volatile ULONG HalpNotes;
 volatile ULONG HalpStartingThreads;
+
+/* The process id in the upper half, so a forked child has none; 0: free. A thread enters itself at its id or behind. */
+static volatile ULONG64 HalpOwnThreads[OWN_THREADS];
+HALP_THREAD_LOCAL ULONG HalpOwnPlace; /* + 1; 0: it is not entered */
+
+static ULONG64 HalpOwnEntry(ULONG ThreadId)
+{
+    return (ULONG64)HalCurrentProcessId() << 32 | ThreadId;
+}
+
+VOID HalpEnterOwnThread(VOID)
+{
+    ULONG64 Own = HalpOwnEntry(HalCurrentThreadId());
+
+    for (ULONG Try = 0; Try < OWN_THREADS; Try++) {
+        ULONG Place = ((ULONG)Own + Try) % OWN_THREADS;
+        ULONG64 Found = __atomic_load_n(&HalpOwnThreads[Place], __ATOMIC_RELAXED);
+        /* relaxed: HalpStartingThreads releases it */
+        if (Found >> 32 != Own >> 32 && __atomic_compare_exchange_n(&HalpOwnThreads[Place], &Found, Own, FALSE,
+                                                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            HalpOwnPlace = Place + 1;
+            return;
+        }
+    }
+}
+
+/* After it was noted: its id may soon be that of another thread. */
+static VOID HalpLeaveOwnThreads(VOID)
+{
+    if (HalpOwnPlace != 0) {
+        /* release: pairs with the acquire in HalpIsOwnThread; a thread that is not entered any more is noted */
+        __atomic_store_n(&HalpOwnThreads[HalpOwnPlace - 1], 0, __ATOMIC_RELEASE);
+        HalpOwnPlace = 0;
+    }
+}
+
+/* The thread that has forked goes on in the child as what it was. */
+VOID HalpForkChildOwnThread(VOID)
+{
+    if (HalpOwnPlace != 0) {
+        HalpEnterOwnThread();
+    }
+}
+
+static BOOLEAN HalpIsOwnThread(ULONG ThreadId)
+{
+    ULONG64 Own = HalpOwnEntry(ThreadId);
+
+    for (ULONG Try = 0; Try < OWN_THREADS; Try++) {
+        /* acquire: pairs with the release in HalpLeaveOwnThreads */
+        if (__atomic_load_n(&HalpOwnThreads[(ThreadId + Try) % OWN_THREADS], __ATOMIC_ACQUIRE) == Own) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
 
 VOID HalNoteThreadEnds(VOID)
 {
     /* relaxed, both: the change of the thread's state, which comes later, releases them */
     ULONG Note = __atomic_fetch_add(&HalpNotes, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&HalpNotedThreads[Note % NOTED_THREADS], HalCurrentThreadId(), __ATOMIC_RELAXED);
+    HalpLeaveOwnThreads();
 }
 
 static BOOLEAN HalpIsNoted(ULONG ThreadId)
@@ -48,18 +108,22 @@ static BOOLEAN HalpIsNoted(ULONG ThreadId)
 static HAL_OTHERS HalpClassifyThread(ULONG ThreadId)
 {
     CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
-    const char *State, *Name;
+    const char *State;
+    /* acquire: pairs with the release in HalpRunThread. Loaded first: with none starting, every own one is entered. */
+    BOOLEAN Starting = __atomic_load_n(&HalpStartingThreads, __ATOMIC_ACQUIRE) != 0;
 
-    snprintf(Path, PATH_SIZE, "/proc/self/task/%u/stat", ThreadId);
-    State = HalpReadStatus(Path, Line, 0);
-    Name = State != NULL ? strchr(Line, '(') : NULL;
-    if (Name == NULL || State[1] == 'Z' || State[1] == 'X' ||
-        strncmp(Name + 1, HALP_OWN_THREAD, sizeof(HALP_OWN_THREAD) - 1) == 0) {
+    if (HalpIsOwnThread(ThreadId)) {
         return HalNoOthers;
     }
-    /* acquire: pairs with the release in HalpRunThread */
-    return HalpIsNoted(ThreadId) || __atomic_load_n(&HalpStartingThreads, __ATOMIC_ACQUIRE) != 0 ? HalOthersForNow
-                                                                                                 : HalOthers;
+    snprintf(Path, PATH_SIZE, "/proc/self/task/%u/stat", ThreadId);
+    State = HalpReadStatus(Path, Line, 0);
+    if (State == NULL) { /* it is gone, or no descriptor is left to find out */
+        return HalpCall(SYS_tgkill, HalCurrentProcessId(), ThreadId, 0) == -ESRCH ? HalNoOthers : HalOthers;
+    }
+    if (State[1] == 'Z' || State[1] == 'X') {
+        return HalNoOthers;
+    }
+    return HalpIsNoted(ThreadId) || Starting ? HalOthersForNow : HalOthers;
 }
 
 static HAL_OTHERS HalpClassifyList(const CHAR *List, long Length)

@@ -19,10 +19,11 @@
 
 extern char **environ;
 
-LONG HalOpenProcess(ULONG ProcessId)
+NTSTATUS HalOpenProcess(ULONG ProcessId, PLONG Descriptor)
 {
     pid_t Process = (pid_t)ProcessId;
-    return Process > 0 ? HalpKeepDescriptor((LONG)HalpCall(SYS_pidfd_open, Process, 0)) : -1;
+    *Descriptor = Process > 0 ? HalpKeepDescriptor((LONG)HalpCall(SYS_pidfd_open, Process, 0)) : -1;
+    return *Descriptor >= 0 ? STATUS_SUCCESS : HalpStatusOfRefusal(*Descriptor, STATUS_INVALID_CID);
 }
 
 /* The name in parentheses may contain anything: fields are counted from the last parenthesis. */
@@ -269,8 +270,7 @@ NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descrip
     }
     *ProcessId = (ULONG)Process;
     /* Only we reap it, so the id is still this process's. */
-    *Descriptor = HalOpenProcess(*ProcessId);
-    if (*Descriptor < 0) {
+    if (!NT_SUCCESS(HalOpenProcess(*ProcessId, Descriptor))) {
         siginfo_t Info;
 
         HalpCall(SYS_kill, Process, SIGKILL);

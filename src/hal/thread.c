@@ -67,10 +67,14 @@ static VOID *HalpRunThread(VOID *Argument)
     HalFree(Argument);
     if (Start.Name[0] != '\0') {
         HalpCall(SYS_prctl, PR_SET_NAME, Start.Name);
+        HalpEnterOwnThread();
     }
-    __atomic_fetch_sub(&HalpStartingThreads, 1, __ATOMIC_RELEASE); /* release: the name is set */
+    __atomic_fetch_sub(&HalpStartingThreads, 1, __ATOMIC_RELEASE); /* release: the thread is entered */
     HalpUnblockInterrupt();
     Start.Routine(Start.Context);
+    if (Start.Name[0] != '\0') {
+        HalNoteThreadEnds();
+    }
     return NULL;
 }
 
@@ -204,6 +208,7 @@ VOID HalpForkChildThread(VOID)
     HalpStartingThreads = 0;
     HalpThreadId = 0;
     HalpProcessId = (ULONG)getpid();
+    HalpForkChildOwnThread();
 }
 
 /* The host's information about a thread, mostly queried by another one. */

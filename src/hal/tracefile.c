@@ -57,7 +57,9 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
  *    process from starting or ending.
  * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in sticky directories.
  *    Another user's file is left alone.
- * 4. SIGXFSZ and SIGPIPE are meant for what the program writes, not for this: they are suppressed.
+ * 4. A file that is open while the program runs has a number that programs do not get, and is written to and closed only
+ *    if the number still stands for it. A mapped file that the program has closed stays what it is.
+ * 5. SIGXFSZ and SIGPIPE are meant for what the program writes, not for this: they are suppressed.
  */
 
 static BOOLEAN HalpFail(HAL_FILE_PROBLEM *Problem, PCSTR Text)
@@ -65,6 +67,24 @@ static BOOLEAN HalpFail(HAL_FILE_PROBLEM *Problem, PCSTR Text)
     Problem->Text = Text != NULL ? Text : strerror(errno);
     Problem->InUse = Text == NULL && errno == EWOULDBLOCK;
     return FALSE;
+}
+
+static VOID HalpKeepOpen(PHAL_OPEN_FILE File, int Descriptor)
+{
+    File->Descriptor = HalQueryFileId(Descriptor, &File->Id) ? HalpKeepDescriptor(Descriptor) : -1;
+}
+
+static BOOLEAN HalpIsOpen(const HAL_OPEN_FILE *File)
+{
+    return File->Descriptor >= 0 && HalIsFile(File->Descriptor, &File->Id);
+}
+
+static VOID HalpCloseFile(PHAL_OPEN_FILE File)
+{
+    if (HalpIsOpen(File)) {
+        HalCloseDescriptor(File->Descriptor);
+    }
+    File->Descriptor = -1;
 }
 
 /* The descriptor that a name stands for. Opening such a name would start at the beginning of the file. */
@@ -121,7 +141,7 @@ BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     LONG Descriptor;
 
     Output->Stream = FALSE;
-    Output->Descriptor = -1;
+    Output->File.Descriptor = -1;
     Output->Temporary[0] = '\0';
     if (snprintf(Output->Path, sizeof(Output->Path), "%s", Path) >= (int)sizeof(Output->Path)) {
         return HalpFail(Problem, "the name is too long");
@@ -129,8 +149,9 @@ BOOLEAN HalFindOutput(PCSTR Path, PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     for (ULONG Links = 0; S_ISLNK(Found.st_mode); Links++) {
         if (HalpNamesDescriptor(Output->Path, &Descriptor)) {
             Output->Stream = TRUE;
-            Output->Descriptor = HalpKeepDescriptor(fcntl(Descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-            return Output->Descriptor >= 0 || HalpFail(Problem, NULL);
+            Descriptor = fcntl(Descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+            HalpKeepOpen(&Output->File, Descriptor);
+            return Output->File.Descriptor >= 0 || HalpFail(Problem, NULL);
         }
         if (lstat(Output->Path, &Found) != 0) {
             return errno == ENOENT || HalpFail(Problem, NULL);
@@ -205,12 +226,18 @@ static int HalpCreateBeside(PCSTR Path, PSTR Temporary)
     return File;
 }
 
+static BOOLEAN HalpHasIdAt(PCSTR Path, const HAL_FILE_ID *Id)
+{
+    struct stat AtPath;
+
+    return lstat(Path, &AtPath) == 0 && AtPath.st_dev == Id->Device && AtPath.st_ino == Id->File;
+}
+
 static BOOLEAN HalpIsFileAt(PCSTR Path, int File)
 {
-    struct stat AtPath, Own;
+    HAL_FILE_ID Id;
 
-    return lstat(Path, &AtPath) == 0 && fstat(File, &Own) == 0 && AtPath.st_dev == Own.st_dev &&
-           AtPath.st_ino == Own.st_ino;
+    return HalQueryFileId(File, &Id) && HalpHasIdAt(Path, &Id);
 }
 
 /* Opens and locks the file at Path. A process that records into it holds the lock until it ends. */
@@ -274,7 +301,7 @@ static PVOID HalpMapNewFile(PCSTR Path, PCSTR Temporary, int File, int Present, 
     return Memory;
 }
 
-static PVOID HalpTryToMap(PCSTR Path, SIZE_T Size, PLONG Descriptor)
+static PVOID HalpTryToMap(PCSTR Path, SIZE_T Size, int *Descriptor)
 {
     CHAR Temporary[HAL_LONGEST_PATH] = "";
     int Present = -1;
@@ -300,38 +327,44 @@ static PVOID HalpTryToMap(PCSTR Path, SIZE_T Size, PLONG Descriptor)
     return Memory;
 }
 
-PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PLONG Descriptor, HAL_FILE_PROBLEM *Problem)
+PVOID HalCreateMappedFile(PCSTR Path, SIZE_T Size, PHAL_OPEN_FILE File, HAL_FILE_PROBLEM *Problem)
 {
     HALP_HOST_CALLS;
     PVOID Memory = MAP_FAILED;
+    int Descriptor = -1;
 
     if (Path == NULL) {
-        *Descriptor = (LONG)syscall(SYS_memfd_create, "interlock", MFD_CLOEXEC);
-        Memory = *Descriptor >= 0 ? HalpReserveAndMap(*Descriptor, Size) : MAP_FAILED;
+        Descriptor = (int)syscall(SYS_memfd_create, "interlock", MFD_CLOEXEC);
+        Memory = Descriptor >= 0 ? HalpReserveAndMap(Descriptor, Size) : MAP_FAILED;
     } else {
         errno = ENOENT; /* retry while files appear and disappear */
         for (ULONG Try = 0; Memory == MAP_FAILED && errno == ENOENT && Try < MOST_TRIES; Try++) {
-            Memory = HalpTryToMap(Path, Size, Descriptor);
+            Memory = HalpTryToMap(Path, Size, &Descriptor);
         }
     }
     if (Memory == MAP_FAILED) {
         HalpFail(Problem, NULL);
+        if (Path == NULL && Descriptor >= 0) {
+            close(Descriptor);
+        }
         return NULL;
     }
+    HalpKeepOpen(File, Descriptor);
     return Memory;
 }
 
-VOID HalUnmapFile(PVOID Memory, SIZE_T Size, LONG Descriptor)
+VOID HalUnmapFile(PVOID Memory, SIZE_T Size, PHAL_OPEN_FILE File)
 {
     HALP_HOST_CALLS;
+    HalpCloseFile(File); /* first: the mapping keeps the file's identity its own */
     munmap(Memory, Size);
-    close(Descriptor);
 }
 
-VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor)
+/* While the file is mapped no other one gets its identity, even if the program has closed it. */
+VOID HalRemoveMappedFile(PCSTR Path, const HAL_OPEN_FILE *File)
 {
     HALP_HOST_CALLS;
-    if (HalpIsFileAt(Path, Descriptor)) {
+    if (HalpHasIdAt(Path, &File->Id)) {
         unlink(Path);
     }
 }
@@ -339,17 +372,21 @@ VOID HalRemoveMappedFile(PCSTR Path, LONG Descriptor)
 BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
 {
     HALP_HOST_CALLS;
-    if (!Output->Stream) {
-        Output->Descriptor = HalpCreateBeside(Output->Path, Output->Temporary);
-    } else if (Output->Descriptor < 0) {
-        /* neither waits for a pipe's reader nor acquires a controlling terminal */
-        Output->Descriptor = open(Output->Path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int Descriptor;
+
+    if (Output->File.Descriptor >= 0) {
+        return HalpIsOpen(&Output->File) || HalpFail(Problem, "the program has closed it");
     }
-    if (Output->Descriptor < 0) {
+    /* for a stream: neither waits for a pipe's reader nor acquires a controlling terminal */
+    Descriptor = !Output->Stream ? HalpCreateBeside(Output->Path, Output->Temporary)
+                                 : open(Output->Path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (Descriptor < 0) {
         Output->Temporary[0] = '\0';
         return HalpFail(Problem, errno == ENXIO ? "it has no reader" : NULL);
     }
-    return TRUE;
+    HalpKeepOpen(&Output->File, Descriptor);
+    errno = EMFILE;
+    return Output->File.Descriptor >= 0 || HalpFail(Problem, NULL);
 }
 
 /* FALSE: errno. PIPE_BUF at a time: a pipe that is ready takes that much without blocking. */
@@ -382,7 +419,7 @@ BOOLEAN HalWriteOutput(PHAL_OUTPUT Output, PCSTR Text, SIZE_T Length, HAL_FILE_P
     BOOLEAN Written;
 
     HalpHoldBackSignals(&HeldBack);
-    Written = HalpWriteAll(Output->Descriptor, Text, Length);
+    Written = HalpWriteAll(Output->File.Descriptor, Text, Length);
     HalpDiscardSignals(&HeldBack);
     return Written || HalpFail(Problem, errno == ETIMEDOUT ? "its reader does not read" : NULL);
 }
@@ -395,7 +432,7 @@ BOOLEAN HalCompleteOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
 
     if (!Output->Stream) {
         if (lstat(Output->Path, &Before) == 0) {
-            fchmod(Output->Descriptor, Before.st_mode & 0777);
+            fchmod(Output->File.Descriptor, Before.st_mode & 0777);
         }
         Done = rename(Output->Temporary, Output->Path) == 0 || HalpFail(Problem, NULL);
     }
@@ -413,10 +450,7 @@ VOID HalDiscardOutput(PHAL_OUTPUT Output)
         unlink(Output->Temporary);
         Output->Temporary[0] = '\0';
     }
-    if (Output->Descriptor >= 0) {
-        close(Output->Descriptor);
-        Output->Descriptor = -1;
-    }
+    HalpCloseFile(&Output->File);
 }
 
 /*

@@ -174,7 +174,7 @@ static SIZE_T HalpTakeLines(HALP_SEARCH *Search, PSTR Text, SIZE_T Length)
     return Length;
 }
 
-BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping)
+NTSTATUS HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping)
 {
     HALP_HOST_CALLS;
     HALP_SEARCH Search = {.Address = Address, .Mapping = Mapping};
@@ -184,7 +184,7 @@ BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping)
     int File = HalpOpenFile("/proc/self/maps", O_RDONLY);
 
     if (File < 0) {
-        return FALSE;
+        return HalpStatusOfRefusal(File, STATUS_NOT_SUPPORTED);
     }
     memset(Mapping, 0, sizeof(*Mapping));
     while (!Search.Done && (Length = HalpReadFile(File, Text + Kept, LINES_SIZE - Kept)) > 0) {
@@ -195,5 +195,5 @@ BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping)
         Mapping->Begin = Search.Last.End;
         Mapping->End = MAXULONG_PTR;
     }
-    return TRUE;
+    return STATUS_SUCCESS;
 }

@@ -27,6 +27,6 @@ NTSTATUS HalProtectMemory(PVOID Base, SIZE_T Size, ULONG Access);
 NTSTATUS HalDecommitMemory(PVOID Base, SIZE_T Size); /* back to reserved, contents lost */
 VOID HalResetMemory(PVOID Base, SIZE_T Size);        /* the host may drop the contents */
 BOOLEAN HalLockMemory(PVOID Base, SIZE_T Size, BOOLEAN Lock);
-BOOLEAN HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping); /* FALSE: the host does not tell */
+NTSTATUS HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping); /* STATUS_NOT_SUPPORTED: the host does not say */
 
 #endif

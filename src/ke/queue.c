@@ -80,7 +80,7 @@ static BOOLEAN KiHandOver(PKQUEUE Queue, PLIST_ENTRY Entry, PKI_READY Released)
 {
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Link = Queue->Header.WaitListHead.Flink; KiIsDequeuer(Queue, Link); Link = Next) {
-        PKWAIT_BLOCK Block = KiBlockOfEntry(Link);
+        PKWAIT_BLOCK Block = KiBlockOnList(&Queue->Header, Link);
         Next = Link->Flink;
         PKTHREAD Thread = Block->Thread;
         if (KiEndWaitOfBlock(Block, (LONG_PTR)Entry, Released)) {

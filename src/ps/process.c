@@ -114,7 +114,8 @@ static LONG PspReopenProcess(PVOID Object)
     PEPROCESS Process = Object;
     ULONG ProcessId = Process->Pcb.ProcessId;
     BOOLEAN Same = Process->Start != 0 ? HalQueryProcessStart(ProcessId) == Process->Start : Process->Child;
-    return !PspHasProcessEnded(Process) && Same ? HalOpenProcess(ProcessId) : -1;
+    LONG Descriptor;
+    return !PspHasProcessEnded(Process) && Same && NT_SUCCESS(HalOpenProcess(ProcessId, &Descriptor)) ? Descriptor : -1;
 }
 
 static VOID PspDeleteProcess(PVOID Object)
@@ -191,9 +192,10 @@ static PEPROCESS PspEnterProcess(PEPROCESS Process)
 
 static NTSTATUS PspOpenOtherProcess(ULONG ProcessId, PEPROCESS *Process)
 {
-    LONG Descriptor = HalOpenProcess(ProcessId);
-    if (Descriptor < 0) {
-        return STATUS_INVALID_CID;
+    LONG Descriptor;
+    NTSTATUS Status = HalOpenProcess(ProcessId, &Descriptor);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
     PEPROCESS Built = PspBuildProcess(FALSE);
     if (Built == NULL) {
@@ -201,7 +203,7 @@ static NTSTATUS PspOpenOtherProcess(ULONG ProcessId, PEPROCESS *Process)
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     PspIdentifyProcess(Built, ProcessId);
-    NTSTATUS Status = IopAttachDescriptor(&Built->Watch, Descriptor);
+    Status = IopAttachDescriptor(&Built->Watch, Descriptor);
     if (!NT_SUCCESS(Status)) {
         HalCloseDescriptor(Descriptor);
     } else {

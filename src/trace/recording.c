@@ -80,7 +80,7 @@ static BOOLEAN TracepTryCreate(PTRACE_RECORDING Recording, TRACE_CONTENT Content
     } else if (!TracepFindRawFile(Recording, Problem)) {
         return FALSE;
     }
-    Recording->File = HalCreateMappedFile(Path[0] != '\0' ? Path : NULL, Recording->Size, &Recording->Descriptor, Problem);
+    Recording->File = HalCreateMappedFile(Path[0] != '\0' ? Path : NULL, Recording->Size, &Recording->Open, Problem);
     if (Recording->File == NULL) {
         HalDiscardOutput(&Recording->Output);
     }
@@ -90,7 +90,7 @@ static BOOLEAN TracepTryCreate(PTRACE_RECORDING Recording, TRACE_CONTENT Content
 static BOOLEAN TracepCreateInMemory(PTRACE_RECORDING Recording, HAL_FILE_PROBLEM *Problem)
 {
     *Problem = (HAL_FILE_PROBLEM){0};
-    Recording->File = HalCreateMappedFile(NULL, Recording->Size, &Recording->Descriptor, Problem);
+    Recording->File = HalCreateMappedFile(NULL, Recording->Size, &Recording->Open, Problem);
     return Recording->File != NULL;
 }
 
@@ -180,7 +180,7 @@ VOID TraceForkChild(VOID)
     for (ULONG Content = 0; Content < RTL_NUMBER_OF(TraceRecording); Content++) {
         PTRACE_RECORDING Recording = &TraceRecording[Content];
         if (Recording->File != NULL) {
-            HalUnmapFile(Recording->File, Recording->Size, Recording->Descriptor);
+            HalUnmapFile(Recording->File, Recording->Size, &Recording->Open);
             Recording->File = NULL;
             Recorded = TRUE;
         }
@@ -276,7 +276,7 @@ static VOID TracepWriteOutput(PTRACE_RECORDING Recording, BOOLEAN Orderly)
         HalPrint("interlock: %s: cannot write %s: %s%s%s\n", Recording->Setting, Output->Path, Buffer.Problem.Text,
                  Recording->Path[0] != '\0' ? "; what was recorded is in " : "", Recording->Path);
     } else if (Recording->Path[0] != '\0') {
-        HalRemoveMappedFile(Recording->Path, Recording->Descriptor);
+        HalRemoveMappedFile(Recording->Path, &Recording->Open);
     }
 }
 

@@ -12,7 +12,7 @@ typedef struct _TRACE_RECORDING {
     PCSTR Setting;
     PTRACE_FILE File;               /* permanent once begun: a thread may still write when recording stops */
     SIZE_T Size;
-    LONG Descriptor;
+    HAL_OPEN_FILE Open;             /* of File */
     ULONG Beginnings;               /* how often recording was begun */
     CHAR Pattern[HAL_LONGEST_PATH]; /* absolute, with %p for the process id; empty: in memory, for a debugger */
     CHAR Path[HAL_LONGEST_PATH];    /* of the file; empty: it is in memory only */
@@ -33,6 +33,6 @@ typedef struct _TRACE_RECORDING {
 /* What a debugger reads and writes of a TRACE_RECORDING. */
 #define TRACE_RECORDING_LAYOUT                                                                                         \
     sizeof(TRACE_RECORDING), FIELD_OFFSET(TRACE_RECORDING, File), FIELD_OFFSET(TRACE_RECORDING, Size),                 \
-        FIELD_OFFSET(TRACE_RECORDING, Descriptor), FIELD_OFFSET(TRACE_RECORDING, Pattern)
+        FIELD_OFFSET(TRACE_RECORDING, Open), FIELD_OFFSET(TRACE_RECORDING, Pattern)
 
 #endif

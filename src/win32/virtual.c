@@ -530,8 +530,9 @@ static NTSTATUS BaseProtectHostMemory(const BASE_CHANGE *Change, DWORD Protect, 
     HAL_MAPPING Mapping = {.End = Change->Begin};
     while (Mapping.End < Change->End) {
         ULONG_PTR Address = Mapping.End;
-        if (!HalQueryMapping(Address, &Mapping) || !Mapping.Mapped) {
-            return STATUS_CONFLICTING_ADDRESSES;
+        NTSTATUS Status = HalQueryMapping(Address, &Mapping);
+        if (!NT_SUCCESS(Status) || !Mapping.Mapped) {
+            return NT_SUCCESS(Status) ? STATUS_CONFLICTING_ADDRESSES : Status;
         }
         if (Address == Change->Begin) {
             *Old = BaseProtectionOf(Mapping.Access);
@@ -598,8 +599,9 @@ static DWORD BaseTypeOfMapping(const HAL_MAPPING *Mapping)
 static NTSTATUS BaseDescribeHostMemory(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION Information)
 {
     HAL_MAPPING Mapping;
-    if (!HalQueryMapping(Page, &Mapping)) {
-        return STATUS_NOT_SUPPORTED;
+    NTSTATUS Status = HalQueryMapping(Page, &Mapping);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
     Mapping.End = Mapping.End < BASE_LAST_ADDRESS ? Mapping.End : BASE_LAST_ADDRESS + 1;
     Information->RegionSize = Mapping.End - Page;
@@ -613,24 +615,26 @@ static NTSTATUS BaseDescribeHostMemory(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION
     return STATUS_SUCCESS;
 }
 
+static NTSTATUS BaseQueryMemory(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION Information)
+{
+    *Information = (MEMORY_BASIC_INFORMATION){.BaseAddress = (PVOID)Page};
+    if (Page > BASE_LAST_ADDRESS) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    return BaseDescribeRegion(Page, Information) ? STATUS_SUCCESS : BaseDescribeHostMemory(Page, Information);
+}
+
 SIZE_T VirtualQuery(LPCVOID lpAddress, PMEMORY_BASIC_INFORMATION lpBuffer, SIZE_T dwLength)
 {
-    MEMORY_BASIC_INFORMATION Information = {0};
-    ULONG_PTR Page = BaseRoundDown((ULONG_PTR)lpAddress, HalQueryPageSize());
-    NTSTATUS Status = STATUS_SUCCESS;
+    MEMORY_BASIC_INFORMATION Information;
+    NTSTATUS Status;
     if (dwLength < sizeof(Information)) {
         BaseSetLastError(ERROR_BAD_LENGTH);
         return 0;
     }
-    if (Page > BASE_LAST_ADDRESS) {
-        Status = STATUS_INVALID_PARAMETER;
-    } else if (lpBuffer == NULL) {
+    Status = BaseQueryMemory(BaseRoundDown((ULONG_PTR)lpAddress, HalQueryPageSize()), &Information);
+    if (NT_SUCCESS(Status) && lpBuffer == NULL) {
         Status = STATUS_ACCESS_VIOLATION;
-    } else {
-        Information.BaseAddress = (PVOID)Page;
-        if (!BaseDescribeRegion(Page, &Information)) {
-            Status = BaseDescribeHostMemory(Page, &Information);
-        }
     }
     if (!BaseBoolStatus(Status)) {
         return 0;
@@ -649,10 +653,13 @@ static BOOL BaseLockPages(LPVOID Address, SIZE_T Size, BOOLEAN Lock)
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
     for (ULONG_PTR Page = Change.Begin; Page < Change.End; Page += Information.RegionSize) {
-        if (VirtualQuery((PVOID)Page, &Information, sizeof(Information)) == 0 || Information.State != MEM_COMMIT ||
-            BaseAccessOf(Information.Protect) == 0) {
-            BaseSetLastError(ERROR_NOACCESS);
-            return FALSE;
+        NTSTATUS Status = BaseQueryMemory(Page, &Information);
+        if (Status == STATUS_INVALID_PARAMETER ||
+            (NT_SUCCESS(Status) && (Information.State != MEM_COMMIT || BaseAccessOf(Information.Protect) == 0))) {
+            Status = STATUS_ACCESS_VIOLATION;
+        }
+        if (!NT_SUCCESS(Status)) {
+            return BaseBoolStatus(Status);
         }
     }
     if (!HalLockMemory((PVOID)Change.Begin, Change.End - Change.Begin, Lock)) {

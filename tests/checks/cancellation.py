@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from layering import code_only
 from tap import Tap
 
 # POSIX.1-2017, 2.9.5.2: the functions that shall be cancellation points, then those that may be.
@@ -90,11 +91,53 @@ def needless(found, allowed):
             yield f"src/{source} does not call {point} any more"
 
 
-def without_scope(root):
-    """Files of the list that say that they call within a scope which they do not have."""
-    for source, (_, reason) in sorted(ALLOWED.items()):
-        if "HALP_HOST_CALLS" in reason and "HALP_HOST_CALLS;" not in (root / "src" / source).read_text("utf-8"):
-            yield f"src/{source} has no HALP_HOST_CALLS"
+FUNCTION = re.compile(r"^(static )?(?:[A-Za-z_]\w*[ *]+)+([A-Za-z_]\w*)\([^;{}]*\)\n\{\n(.*?)^\}", re.S | re.M)
+SCOPE = "HALP_HOST_CALLS;"
+
+
+def without_scope(text, points):
+    """Functions that call one of the points, by themselves or by static functions, and have cancellation on."""
+    found = {name: (bool(static), body) for static, name, body in FUNCTION.findall(code_only(text))}
+    call = re.compile(rf"(?<![\w.>])(?:{'|'.join(sorted(points))})\s*\(")
+    calling = [name for name, (_, body) in found.items() if call.search(body)]
+    if not calling:
+        yield "no function calls what the list allows"
+    seen = set()
+    while calling:
+        name = calling.pop()
+        if name in seen or SCOPE in found[name][1]:
+            continue
+        seen.add(name)
+        callers = [other for other, (_, body) in found.items() if other != name and re.search(rf"\b{name}\b", body)]
+        calling += callers
+        if not found[name][0] or not callers:
+            yield f"{name} has no HALP_HOST_CALLS"
+
+
+def without_scopes(root):
+    for source, (points, reason) in sorted(ALLOWED.items()):
+        if "HALP_HOST_CALLS" in reason:
+            text = (root / "src" / source).read_text("utf-8")
+            yield from (f"src/{source}: {problem}" for problem in without_scope(text, points))
+
+
+PLANTED = """static int Inner(int File)
+{
+    return close(File);
+}
+
+int Careful(int File)
+{
+    HALP_HOST_CALLS;
+    return Inner(File);
+}
+"""
+CARELESS = """
+int Careless(int File)
+{
+    return Inner(File);
+}
+"""
 
 
 def self_test(tap, compiler):
@@ -111,6 +154,9 @@ def self_test(tap, compiler):
                  [] if len(list(violations(found, {"hal/planted.c": ({"open"}, "")}))) == 2 else ["it was not"])
         tap.case("self-test: an exception that nobody needs is reported",
                  [] if list(needless(found, {"hal/planted.c": ({"read"}, "")})) else ["it was not"])
+    tap.case("self-test: a scope of the caller counts", without_scope(PLANTED, {"close"}))
+    tap.case("self-test: a caller without a scope is reported",
+             [] if list(without_scope(PLANTED + CARELESS, {"close"})) == ["Careless has no HALP_HOST_CALLS"] else ["it was not"])
     names = {"__read_chk": "read", "pread64": "pread", "open64": "open", "__open64_2": "open", "fstat64": "fstat",
              "fcntl64": "fcntl", "__isoc99_fscanf": "fscanf", "epoll_wait": "epoll_wait"}
     tap.case("self-test: variants of names",
@@ -124,7 +170,7 @@ def main():
     found = calls(archive)
     tap.case("no file calls a cancellation point", violations(found, ALLOWED))
     tap.case("every exception is needed", needless(found, ALLOWED))
-    tap.case("every exception has cancellation off", without_scope(root))
+    tap.case("every exception has cancellation off", without_scopes(root))
     tap.done()
 
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ke/fork.h"
 #include "ob/obp.h"
 #include "rtl/criticalsection.h"
 
@@ -194,54 +195,119 @@ static void test_rundown(void **state)
     ExFreeCacheAwareRundownProtection(aware);
 }
 
-/* The number of earlier forks, by which a critical section knows that its waiters stayed behind. */
+/* How many forks came before: by that a lock knows that its waiters stayed behind. A critical section has all of the
+   number, other locks the low bits of it, in their words. */
 
 static RTL_CRITICAL_SECTION section;
-static PKTHREAD section_waiter;
+static RTL_SRWLOCK srw_lock;
+static EX_PUSH_LOCK push_lock;
 
-static void enter_section(void *argument, unsigned index)
+static void enter_section(void)
 {
-    (void)argument;
-    (void)index;
-    __atomic_store_n(&section_waiter, KeGetCurrentThread(), __ATOMIC_RELEASE);
     check(RtlEnterCriticalSection(&section) == STATUS_SUCCESS);
+}
+
+static void leave_section(void)
+{
     check(RtlLeaveCriticalSection(&section) == STATUS_SUCCESS);
 }
 
-static void fork_with_a_waiter(ULONG forks);
-
-/* A thread waits for the section, and between forks. */
-static void let_somebody_wait(void (*between)(ULONG forks), ULONG forks)
+static BOOLEAN section_is_free(void)
 {
-    section_waiter = NULL;
-    check(RtlEnterCriticalSection(&section) == STATUS_SUCCESS);
-    test_threads *waiting = start_threads(1, enter_section, NULL);
-    await(__atomic_load_n(&section_waiter, __ATOMIC_ACQUIRE) != NULL && is_committed(section_waiter));
-    if (between != NULL) {
-        between(forks);
-    }
-    check(RtlLeaveCriticalSection(&section) == STATUS_SUCCESS);
-    join_threads(waiting, 60);
-    check(section.LockCount == -1);
     check((LONG_PTR)section.LockSemaphore < 0 ? !RtlpForceCSToUseEvents : RtlpForceCSToUseEvents);
+    return section.LockCount == -1;
 }
 
-static void fork_with_a_waiter(ULONG forks)
+static void acquire_srw(void)
+{
+    RtlAcquireSRWLockExclusive(&srw_lock);
+}
+
+static void release_srw(void)
+{
+    RtlReleaseSRWLockExclusive(&srw_lock);
+}
+
+static BOOLEAN srw_is_free(void)
+{
+    return srw_lock.Ptr == NULL;
+}
+
+static void acquire_push(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&push_lock);
+}
+
+static void release_push(void)
+{
+    ExReleasePushLockExclusive(&push_lock);
+    KeLeaveCriticalRegion();
+}
+
+static BOOLEAN push_is_free(void)
+{
+    return push_lock == 0;
+}
+
+typedef struct fork_lock {
+    void (*acquire)(void);
+    void (*release)(void);
+    BOOLEAN (*is_free)(void);
+} fork_lock;
+
+static const fork_lock section_lock = {enter_section, leave_section, section_is_free};
+static const fork_lock word_locks[] = {{acquire_srw, release_srw, srw_is_free}, {acquire_push, release_push, push_is_free}};
+static PKTHREAD lock_waiter;
+
+static void use_lock(void *argument, unsigned index)
+{
+    const fork_lock *lock = argument;
+    (void)index;
+    __atomic_store_n(&lock_waiter, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    lock->acquire();
+    lock->release();
+}
+
+static void fork_with_a_waiter(const fork_lock *lock, ULONG forks);
+
+/* A thread waits for the lock, and forks happen while it does. */
+static void let_a_thread_wait(const fork_lock *lock, ULONG forks)
+{
+    lock_waiter = NULL;
+    lock->acquire();
+    test_threads *waiting = start_threads(1, use_lock, (void *)(ULONG_PTR)lock);
+    await(__atomic_load_n(&lock_waiter, __ATOMIC_ACQUIRE) != NULL && is_committed(lock_waiter));
+    if (forks != 0) {
+        fork_with_a_waiter(lock, forks);
+    }
+    lock->release();
+    join_threads(waiting, 60);
+    check(lock->is_free());
+}
+
+static void fork_with_a_waiter(const fork_lock *lock, ULONG forks)
 {
     int status;
     pid_t child = fork();
     check(child >= 0);
     if (child == 0) {
         alarm(60);
-        check(RtlLeaveCriticalSection(&section) == STATUS_SUCCESS);
-        let_somebody_wait(NULL, 0);
+        lock->release();
+        let_a_thread_wait(lock, 0);
         if (forks > 1) {
-            let_somebody_wait(fork_with_a_waiter, forks - 1);
+            let_a_thread_wait(lock, forks - 1);
         }
         _exit(0);
     }
     check(waitpid(child, &status, 0) == child);
     check(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void set_fork_depth(ULONG depth)
+{
+    KiForkDepth = depth;
+    KiForkTag = (ULONG_PTR)depth << KI_FORK_TAG_SHIFT;
 }
 
 static void test_fork_depth(void **state)
@@ -253,15 +319,33 @@ static void test_fork_depth(void **state)
 #endif
     for (ULONG events = 0; events < 2; events += 1) {
         for (ULONG i = 0; i < ARRAYSIZE(depths); i += 1) {
-            KiForkDepth = depths[i];
+            set_fork_depth(depths[i]);
             RtlpForceCSToUseEvents = events != 0;
             assert_int_equal(RtlInitializeCriticalSection(&section), STATUS_SUCCESS);
-            let_somebody_wait(fork_with_a_waiter, 2);
+            let_a_thread_wait(&section_lock, 2);
             assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS);
         }
     }
-    KiForkDepth = 0;
+    set_fork_depth(0);
     RtlpForceCSToUseEvents = FALSE;
+}
+
+#define LAST_TAG (KI_FORK_TAG_MASK >> KI_FORK_TAG_SHIFT)
+
+static void test_fork_tag(void **state)
+{
+    static const ULONG depths[] = {LAST_TAG / 2, LAST_TAG - 1, LAST_TAG, MAXLONG - 1, MAXLONG};
+    (void)state;
+#ifdef THREAD_SANITIZER
+    skip();
+#endif
+    for (ULONG kind = 0; kind < ARRAYSIZE(word_locks); kind += 1) {
+        for (ULONG i = 0; i < ARRAYSIZE(depths); i += 1) {
+            set_fork_depth(depths[i]);
+            let_a_thread_wait(&word_locks[kind], 2);
+        }
+    }
+    set_fork_depth(0);
 }
 
 /* The number that the thread which runs down others waits on. */
@@ -327,9 +411,9 @@ static void test_regions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thread_slots), cmocka_unit_test(test_handles),      cmocka_unit_test(test_slist),
-        cmocka_unit_test(test_slist_under_way), cmocka_unit_test(test_rundown),   cmocka_unit_test(test_fork_depth),
-        cmocka_unit_test(test_dead_threads), cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_thread_slots), cmocka_unit_test(test_handles),         cmocka_unit_test(test_slist),
+        cmocka_unit_test(test_rundown),      cmocka_unit_test(test_slist_under_way), cmocka_unit_test(test_fork_depth),
+        cmocka_unit_test(test_fork_tag),     cmocka_unit_test(test_dead_threads),    cmocka_unit_test(test_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +79,13 @@ static void end_beside_a_thread(void)
     usleep(1000);
 }
 
+/* The same in a program whose threads are called like those of the library. */
+static void end_beside_a_namesake(void)
+{
+    prctl(PR_SET_NAME, "interlock-clock");
+    end_beside_a_thread();
+}
+
 /* A child that ends leaves its parent's objects alone, the shared ones too. */
 static void end_after_a_child(void)
 {
@@ -121,13 +129,15 @@ static const struct {
 } ends[] = {
     {"handles", end_with_handles},
     {"thread", end_beside_a_thread},
+    {"namesake", end_beside_a_namesake},
     {"child", end_after_a_child},
     {"own", end_with_own_threads},
 };
 
-static void a_process_ends(void **state)
+#define ROUNDS 20 /* a thread that loses its handles does not always notice */
+
+static void end_once(const char *name)
 {
-    const char *name = *state;
     int status = -1;
     pid_t child = fork();
 
@@ -138,6 +148,13 @@ static void a_process_ends(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void a_process_ends(void **state)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        end_once(*state);
+    }
 }
 
 int main(int count, char **arguments)
@@ -151,6 +168,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         {"with open handles", a_process_ends, NULL, NULL, (void *)"handles"},
         {"beside a thread that uses them", a_process_ends, NULL, NULL, (void *)"thread"},
+        {"beside a thread with a name of ours", a_process_ends, NULL, NULL, (void *)"namesake"},
         {"after a child that ended first", a_process_ends, NULL, NULL, (void *)"child"},
         {"with threads of the library's own", a_process_ends, NULL, NULL, (void *)"own"},
     };

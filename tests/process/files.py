@@ -205,6 +205,20 @@ def processes(folder, setting):
         "a recording", is_recording(data, setting), True)
 
 
+def daemons(folder, setting):
+    """The program closes every descriptor that it finds, and has files of its own under their numbers."""
+    (folder / "own").write_text(KEPT)
+    problems = went_on(run(folder, setting, "new", "daemon")) + expect("own", (folder / "own").read_text(), KEPT)
+    problems += [f"{name} is none" for name in names(folder)
+                 if name != "own" and not is_recording((folder / name).read_bytes(), setting)]
+    yield "a daemon's own files stay as they were", problems + expect(
+        "files", [name for name in names(folder) if name.endswith(".trace")] + [len(names(folder))], [3])
+    with open(folder / "out", "w+b") as out:
+        result = run(folder, setting, "/dev/stdout", "daemon", stdout=out)
+    problems = went_on(result, "the program has closed it") + expect("own", (folder / "own").read_text(), KEPT)
+    yield "a daemon that has closed the stream", problems + expect("out", (folder / "out").read_text(), OWN)
+
+
 def privileged(folder, setting):
     """A program with more rights than its caller does not write files for the caller."""
     if os.geteuid() != 0:
@@ -222,7 +236,7 @@ def privileged(folder, setting):
 def main():
     tap = Tap()
     for setting in SETTINGS:
-        for cases in (regular, devices, links, pipes, descriptors, full, read_only, processes, privileged):
+        for cases in (regular, devices, links, pipes, descriptors, full, read_only, processes, daemons, privileged):
             with tempfile.TemporaryDirectory() as folder:
                 os.chmod(folder, 0o755)
                 for name, problems in cases(Path(folder), setting):

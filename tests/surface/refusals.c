@@ -1,7 +1,7 @@
 /*
- * Every exported function with ordinary arguments, once for each resource that it requests from the host: memory, a
- * thread, a descriptor. That one request is refused. The call must fail with a status that says so, or do without; a
- * failing call that is repeated leaves nothing behind; and the next call, without a refusal, succeeds.
+ * Every exported function with ordinary arguments, once for each thing that it asks the host for: memory, a thread, a
+ * process, a descriptor. That one is refused. The call has to fail with a status that says so, or do without; a call that
+ * fails, made again and again, leaves nothing behind; and the next one, to which nothing is refused, succeeds.
  *
  * What a call allocates once for all later calls is not a leak: so the call is repeated until it leaves nothing behind.
  */
@@ -12,12 +12,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/timerfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,41 +32,165 @@
 
 enum { CALL_SECONDS = 60, FIRST_CALL_SECONDS = 5, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 1000 };
 
+/* What is refused, beside memory of the heap. The counts are the children's, too. */
+enum refusable { THREAD, PROCESS, DESCRIPTOR, PAGES, KINDS_REFUSED };
+
+static int watched; /* a pipe that nobody writes to */
+static const char *const refusable_names[] = {"a thread", "a process", "a descriptor", "memory in pages"};
+static unsigned *refused_of;
+
+static bool refuse(enum refusable kind, int error)
+{
+    if (!refuse_allocation())
+        return false;
+    __atomic_add_fetch(&refused_of[kind], 1, __ATOMIC_RELAXED);
+    errno = error;
+    return true;
+}
+
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
-int __real_eventfd(unsigned count, int flags);
-int __wrap_eventfd(unsigned count, int flags);
-int __real_epoll_create1(int flags);
-int __wrap_epoll_create1(int flags);
-int __real_timerfd_create(int clock, int flags);
-int __wrap_timerfd_create(int clock, int flags);
+int __real_posix_spawnp(pid_t *process, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
+int __wrap_posix_spawnp(pid_t *process, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
 {
-    return refuse_allocation() ? EAGAIN : __real_pthread_create(thread, attributes, routine, argument);
+    return refuse(THREAD, errno) ? EAGAIN : __real_pthread_create(thread, attributes, routine, argument);
 }
 
-int __wrap_eventfd(unsigned count, int flags)
+int __wrap_posix_spawnp(pid_t *process, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {
-    return refuse_allocation() ? -1 : __real_eventfd(count, flags);
+    return refuse(PROCESS, errno) ? EAGAIN
+                                  : __real_posix_spawnp(process, file, actions, attributes, arguments, environment);
 }
 
-int __wrap_epoll_create1(int flags)
+static bool makes_descriptor(long number, const long *arguments)
 {
-    return refuse_allocation() ? -1 : __real_epoll_create1(flags);
+    switch (number) {
+    case SYS_openat:
+    case SYS_pipe2:
+    case SYS_eventfd2:
+    case SYS_epoll_create1:
+    case SYS_timerfd_create:
+    case SYS_memfd_create:
+    case SYS_pidfd_open:
+        return true;
+    default:
+        return number == SYS_fcntl && arguments[1] == F_DUPFD_CLOEXEC;
+    }
 }
 
-int __wrap_timerfd_create(int clock, int flags)
+/* The bare calls of src/hal go through this one. */
+long __wrap_syscall(long number, ...)
 {
-    return refuse_allocation() ? -1 : __real_timerfd_create(clock, flags);
+    long arguments[6];
+    va_list list;
+
+    va_start(list, number);
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    if (makes_descriptor(number, arguments) && refuse(DESCRIPTOR, EMFILE))
+        return -1;
+    if (number == SYS_mmap && refuse(PAGES, ENOMEM))
+        return -1;
+    return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
+
+/* By either name: which one depends on the size of offsets in files. */
+#define WRAP_MMAP(name)                                                                                               \
+    void *__real_##name(void *address, size_t size, int access, int flags, int file, off_t offset);                   \
+    void *__wrap_##name(void *address, size_t size, int access, int flags, int file, off_t offset);                   \
+    void *__wrap_##name(void *address, size_t size, int access, int flags, int file, off_t offset)                    \
+    {                                                                                                                 \
+        return refuse(PAGES, ENOMEM) ? MAP_FAILED : __real_##name(address, size, access, flags, file, offset);        \
+    }
+WRAP_MMAP(mmap)
+#ifdef __GLIBC__
+WRAP_MMAP(mmap64)
+#endif
+
+#define WRAP_OPEN(name)                                                                                               \
+    int __real_##name(const char *path, int flags, ...);                                                              \
+    int __wrap_##name(const char *path, int flags, ...);                                                              \
+    int __wrap_##name(const char *path, int flags, ...)                                                               \
+    {                                                                                                                 \
+        va_list list;                                                                                                 \
+        mode_t mode;                                                                                                  \
+                                                                                                                      \
+        va_start(list, flags);                                                                                        \
+        mode = va_arg(list, mode_t);                                                                                  \
+        va_end(list);                                                                                                 \
+        return refuse(DESCRIPTOR, EMFILE) ? -1 : __real_##name(path, flags, mode);                                    \
+    }
+WRAP_OPEN(open)
+#ifdef __GLIBC__
+WRAP_OPEN(open64)
+#endif
+
+/* Operations for which no function's ordinary arguments suffice. */
+
+static uint64_t start_process(void)
+{
+    STARTUPINFOA startup = {.cb = sizeof(startup)};
+    PROCESS_INFORMATION information;
+    char command[] = "/bin/true";
+
+    if (!CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &information))
+        return FALSE;
+    WaitForSingleObject(information.hProcess, INFINITE);
+    CloseHandle(information.hThread);
+    CloseHandle(information.hProcess);
+    return TRUE;
+}
+
+static uint64_t watch_descriptor(void)
+{
+    LARGE_INTEGER soon = {.QuadPart = -10000};
+    HANDLE object = NULL;
+    NTSTATUS status = IoCreateDescriptorObject(&object, IO_DESCRIPTOR_ALL_ACCESS, NULL, watched, IO_DESCRIPTOR_READABLE);
+
+    if (NT_SUCCESS(status)) {
+        status = NtWaitForSingleObject(object, FALSE, &soon);
+        NtClose(object);
+    }
+    return (uint32_t)status;
+}
+
+static uint64_t export_object(void)
+{
+    HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL), export = NULL;
+    int descriptor;
+    NTSTATUS status = event != NULL ? IoExportObject(event, &export, &descriptor) : STATUS_NO_MEMORY;
+
+    if (NT_SUCCESS(status))
+        NtClose(export);
+    if (event != NULL)
+        NtClose(event);
+    return (uint32_t)status;
 }
 
 /* Mistakes that the test must find. */
 
+/* As the library does. */
+static void *allocate(void)
+{
+    int error = errno;
+    void *volatile memory = malloc(100);
+
+    errno = error;
+    return memory;
+}
+
 static uint64_t planted_leak(void)
 {
-    void *volatile kept = malloc(100);
-    void *volatile other = malloc(100);
+    void *volatile kept = allocate();
+    void *volatile other = allocate();
 
     free(other);
     if (kept != NULL && other != NULL)
@@ -77,7 +201,7 @@ static uint64_t planted_leak(void)
 static uint64_t planted_handle_leak(void)
 {
     HANDLE event = CreateEventW(NULL, FALSE, FALSE, NULL);
-    void *volatile memory = malloc(100);
+    void *volatile memory = allocate();
 
     free(memory);
     if (memory != NULL)
@@ -87,7 +211,7 @@ static uint64_t planted_handle_leak(void)
 
 static uint64_t planted_crash(void)
 {
-    volatile char *volatile memory = malloc(100);
+    volatile char *volatile memory = allocate();
 
     memory[0] = 1;
     free((void *)memory);
@@ -96,16 +220,24 @@ static uint64_t planted_crash(void)
 
 static uint64_t planted_status(void)
 {
-    void *volatile memory = malloc(100);
+    void *volatile memory = allocate();
 
     free(memory);
     return memory != NULL ? STATUS_SUCCESS : (uint32_t)STATUS_INVALID_PARAMETER;
 }
 
+static uint64_t planted_errno(void)
+{
+    void *volatile memory = malloc(100);
+
+    free(memory);
+    return memory != NULL ? STATUS_SUCCESS : (uint32_t)STATUS_NO_MEMORY;
+}
+
 static uint64_t planted_end_of_service(void)
 {
     static bool broken;
-    void *volatile memory = malloc(100);
+    void *volatile memory = allocate();
 
     broken = broken || memory == NULL;
     free(memory);
@@ -116,13 +248,16 @@ static uint64_t planted_end_of_service(void)
     {#name, (void (*)(void))name, LAYER_##layer, RESULT_##result, kinds, 0, {""}, 0, 0},
 struct function functions[] = {
 #include "functions.def"
+    FUNCTION(start_process, win32, boolean, "") FUNCTION(watch_descriptor, kernel, status, "")
+    FUNCTION(export_object, kernel, status, "")
     FUNCTION(planted_leak, planted, status, "") FUNCTION(planted_handle_leak, planted, status, "")
         FUNCTION(planted_crash, planted, status, "") FUNCTION(planted_status, planted, status, "")
-            FUNCTION(planted_end_of_service, planted, status, "")};
+            FUNCTION(planted_end_of_service, planted, status, "") FUNCTION(planted_errno, planted, status, "")};
 #undef FUNCTION
 
 static const char *const planted_findings[] = {
-    "leaves memory behind", "leaves a handle behind", "faults", "fails with another status", "does not work afterwards"};
+    "leaves memory behind", "leaves a handle behind", "faults", "fails with another status", "does not work afterwards",
+    "changes errno"};
 
 enum { PLANTED = sizeof(planted_findings) / sizeof(planted_findings[0]) };
 
@@ -179,6 +314,7 @@ static struct shared {
     unsigned asked;
     uint64_t result;
     uint32_t error;
+    int host_error; /* errno, if a call has changed it */
     struct holdings left;
     bool sound;
 } * shared;
@@ -212,9 +348,12 @@ static bool call_once(const struct function *function, int number)
     before = take_stock();
     SetLastError(UNTOUCHED);
     asked = allocations_asked;
+    errno = UNTOUCHED_HOST_ERROR;
     allocations_left = number;
     shared->raised = !call_and_catch(function, arguments, &shared->result);
     allocations_left = -1;
+    if (errno != UNTOUCHED_HOST_ERROR && shared->host_error == 0)
+        shared->host_error = errno;
     shared->asked = allocations_asked - asked;
     shared->error = GetLastError();
     if (thread_changed())
@@ -248,6 +387,7 @@ static void refuse_one(const struct function *function, int number)
         memset(&first.left, 0, sizeof(first.left)); /* what it left behind is what lets it succeed */
     call_once(function, -1);
     first.passed = !shared->failed;
+    first.host_error = shared->host_error;
     *shared = first;
     shared->sound = is_sound();
 }
@@ -284,7 +424,8 @@ static int run_in_child(const struct function *function, int number)
 
 /* In the parent. */
 
-static const uint32_t statuses[] = {(uint32_t)STATUS_INSUFFICIENT_RESOURCES, (uint32_t)STATUS_NO_MEMORY};
+static const uint32_t statuses[] = {(uint32_t)STATUS_INSUFFICIENT_RESOURCES, (uint32_t)STATUS_NO_MEMORY,
+                                    (uint32_t)STATUS_TOO_MANY_OPENED_FILES};
 static const uint32_t errors[] = {ERROR_NOT_ENOUGH_MEMORY, ERROR_OUTOFMEMORY, ERROR_NO_SYSTEM_RESOURCES,
                                   ERROR_TOO_MANY_OPEN_FILES};
 
@@ -308,6 +449,8 @@ static const char *judge(const struct function *function, int status)
 {
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGALRM ? "hangs" : WTERMSIG(status) == SIGABRT ? "stops" : "faults";
+    if (shared->host_error != 0 && !(allowed_for(function) & SETS_ERRNO))
+        return "changes errno";
     if (!shared->refused)
         return NULL;
     if (shared->failed && !says_why(function))
@@ -338,8 +481,10 @@ static const char *refuse_each(const struct function *function, bool talk)
         return NULL;
     status = run_in_child(function, -1);
     asked = shared->asked;
+    if (status == 0 && (found = judge(function, status)) != NULL && talk)
+        printf("# %s(%s): %s (%d)\n", function->name, function->kinds, found, shared->host_error);
     if (status != 0 || shared->failed || !shared->passed) /* there is no success to compare with */
-        return NULL;
+        return found;
     for (unsigned number = 0; number < asked && number < MOST_REFUSALS; number++) {
         status = run_in_child(function, (int)number);
         wrong = judge(function, status);
@@ -383,15 +528,18 @@ static bool is_chosen(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    int ends[2];
     bool good;
 
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    refused_of = mmap(NULL, KINDS_REFUSED * sizeof(*refused_of), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     output = open("/dev/null", O_WRONLY);
-    if (shared == MAP_FAILED || output < 0)
+    watched = pipe(ends) == 0 ? ends[0] : -1;
+    if (shared == MAP_FAILED || refused_of == MAP_FAILED || output < 0 || watched < 0)
         abort();
     for (unsigned i = 0; i < function_count + PLANTED; i++)
         split_kinds(&functions[i]);
-    printf("1..2\n");
+    printf("1..%u\n", 2 + (argc == 1 ? KINDS_REFUSED : 0));
     good = find_planted();
     printf("%sok 1 - planted mistakes are found\n", good ? "" : "not ");
     for (unsigned i = 0; i < function_count; i++) {
@@ -399,6 +547,11 @@ int main(int argc, char **argv)
             failures += refuse_each(&functions[i], true) != NULL;
     }
     printf("%sok 2 - %u refusals, %u calls did without\n", failures == 0 ? "" : "not ", refusals, did_without);
+    for (unsigned kind = 0; argc == 1 && kind < KINDS_REFUSED; kind++) {
+        printf("%sok %u - %s was refused %u times\n", refused_of[kind] != 0 ? "" : "not ", 3 + kind, refusable_names[kind],
+               refused_of[kind]);
+        good = good && refused_of[kind] != 0;
+    }
     return good && failures == 0 ? 0 : 1;
 }
 

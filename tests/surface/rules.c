@@ -40,6 +40,7 @@ static const struct rule rules[] = {
     {"KeDeregisterProcessorChangeCallback", NOT_CALLED, 0, "frees what it gets; tests/ke/node.c calls it"},
     {"InterlockAttachModule", NOT_CALLED, 0, "calls what it gets; tests/win32/notify.c calls it"},
     {"InterlockDetachModule", NOT_CALLED, 0, "calls what it gets; tests/win32/notify.c calls it"},
+    {"InterlockWcsdup", SETS_ERRNO, 0, "the C library's wcsdup for this width of characters"},
     {"InterlockWcsto*", SETS_ERRNO, 0, "the C library's wcstol and wcstoul for this width of characters"},
     {"_endthread*", MAY_END, 0, "ends the thread"},
     {"NtSuspendThread", NO_SELF, 0, "nobody would resume this thread"},

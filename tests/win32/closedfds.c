@@ -415,6 +415,7 @@ CHILD_CASE(at_the_limit)
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL);
     STARTUPINFOA startup = {.cb = sizeof(startup)};
     PROCESS_INFORMATION information;
+    MEMORY_BASIC_INFORMATION memory;
     char command[] = "/bin/true";
     int number, last = -1;
 
@@ -430,6 +431,10 @@ CHILD_CASE(at_the_limit)
     assert_int_equal(IoCreateDescriptorObject(&handle, SYNCHRONIZE, NULL, 12345, IO_DESCRIPTOR_READABLE),
                      STATUS_INVALID_HANDLE);
     assert_int_not_equal(IoExportObject(event, &export, &number), 0);
+    assert_null(OpenProcess(SYNCHRONIZE, FALSE, 1)); /* it exists */
+    assert_int_equal(GetLastError(), ERROR_TOO_MANY_OPEN_FILES);
+    assert_int_equal(VirtualQuery(MARK, &memory, sizeof(memory)), 0);
+    assert_int_equal(GetLastError(), ERROR_TOO_MANY_OPEN_FILES);
     assert_false(CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &information));
     assert_int_equal(WaitForSingleObject(kept.object, 2), WAIT_TIMEOUT);
     assert_int_equal(write(kept.ends[1], "x", 1), 1);

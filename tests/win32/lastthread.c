@@ -1,7 +1,11 @@
 /* The process ends with its last thread, with that thread's exit code, regardless of the library's own threads. */
 #include <windows.h>
 
+#include <interlock/ex.h>
+
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "hal/halp.h"
 
@@ -119,6 +123,44 @@ static void beside_a_stranger(void)
     ExitThread(5);
 }
 
+/* Names tell nothing: the program may be called like a thread of the library, and its threads inherit that; */
+static void beside_a_stranger_with_our_name(void)
+{
+    prctl(PR_SET_NAME, "interlock-pool");
+    beside_a_stranger();
+}
+
+static void take_a_name(PVOID event)
+{
+    prctl(PR_SET_NAME, "the program's");
+    SetEvent(event);
+}
+
+/* and a work item may give one to the library's thread. */
+static void beside_a_worker_with_another_name(void)
+{
+    static WORK_QUEUE_ITEM item;
+    HANDLE event = CreateEventW(NULL, TRUE, FALSE, NULL);
+
+    ExInitializeWorkItem(&item, take_a_name, event);
+    ExQueueWorkItem(&item, DelayedWorkQueue);
+    assert_int_equal(WaitForSingleObject(event, INFINITE), WAIT_OBJECT_0);
+    before_another();
+}
+
+/* A thread of which the host does not say whether it has ended is there: no descriptor is left to ask with. */
+static void beside_a_stranger_without_descriptors(void)
+{
+    const struct rlimit few = {64, 64};
+    int last = -1, number;
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while ((number = dup(STDERR_FILENO)) >= 0)
+        last = number;
+    close(last); /* for the list of threads */
+    beside_a_stranger();
+}
+
 static void leave_with_thirteen(void)
 {
     _exit(13);
@@ -142,6 +184,9 @@ static void the_last_code_is_the_process_s(void **state)
         {together, 7},
         {beside_a_terminated_one, 7},
         {beside_a_stranger, 9},
+        {beside_a_stranger_with_our_name, 9},
+        {beside_a_stranger_without_descriptors, 9},
+        {beside_a_worker_with_another_name, 7},
         {with_an_exit_handler, 13},
     };
 
