@@ -152,6 +152,14 @@ NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter);
    wait: STATUS_WAIT_0 + Index, STATUS_ABANDONED_WAIT_0 + Index, STATUS_MUTANT_LIMIT_EXCEEDED. One object that is signaled
    or whose state is known to be not signaled costs one compare-exchange or one read. */
 NTSTATUS WoTryWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WAIT_TYPE WaitType);
+/* All objects of two worlds, or none. If the process is killed in the middle, it has taken those of the first part. */
+typedef struct _WO_PART {
+    PWO_VIEW View;
+    WO_INDEX Self;
+    const WO_INDEX *Objects;
+    ULONG Count;
+} WO_PART, *PWO_PART;
+NTSTATUS WoTryWaitForBoth(const WO_PART Parts[2]);
 
 /* WoWatch: granted when the object (one) is signaled, consumes nothing. */
 typedef enum _WO_WAIT_KIND { WoWaitAny, WoWaitAll, WoWatch } WO_WAIT_KIND;
