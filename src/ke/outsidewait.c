@@ -444,7 +444,9 @@ static DECLSPEC_NOINLINE NTSTATUS KiWaitForAllOfTwoWorlds(PKI_WAIT Wait, PKI_OUT
     USHORT Indices[KI_MOST_OUTSIDE];
     KI_OUTSIDE_SET Second = {.Outside = Outside, .Index = Indices};
     KiCollectOutside(Wait, &Second, Set->Outside[0]->View);
-    return KiWaitForAllMixed(Wait, Set, &Second);
+    /* of many objects, one of the sets may not have had room */
+    return Second.Count != 0 && Set->Count != KI_MOST_OUTSIDE && Second.Count != KI_MOST_OUTSIDE
+               ? KiWaitForAllMixed(Wait, Set, &Second) : STATUS_NOT_SUPPORTED;
 }
 
 static NTSTATUS KiWaitForAllOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)

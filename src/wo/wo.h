@@ -264,7 +264,8 @@ typedef struct _WO_REQUEST {
     ULONG Options;            /* DUPLICATE_ */
     ULONG64 Handle;           /* in: export, close; out: import */
     ULONG GrantedAccess, Attributes;
-    WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import */
+    WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import, with
+                                 a reference and a handle for the serving process, which it opens or returns */
     ULONG ProcessId;          /* in place of Object (0): the handle is one of this process */
     ULONG64 ProcessStart;     /* and when the host started it */
     NTSTATUS Status;
@@ -272,10 +273,15 @@ typedef struct _WO_REQUEST {
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
 NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request);
 /*
- * Who serves: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object, which the handle keeps
- * alive; the world then gives the requesting process its reference and a handle, and if Options has DUPLICATE_CLOSE_SOURCE
- * calls Serve once more with WoCloseHandle. So Serve itself ignores that option.
+ * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object and returns something that
+ * keeps it alive, whatever other threads close; the world then gives the requesting process its reference and a handle, and
+ * calls Release. If Options has DUPLICATE_CLOSE_SOURCE, it calls Serve once more with WoCloseHandle; Serve itself ignores
+ * that option.
  */
-VOID WoSetServer(VOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request));
+typedef struct _WO_SERVER {
+    PVOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request); /* NULL: there is nothing to release */
+    VOID (*Release)(PVOID Kept);
+} WO_SERVER;
+VOID WoSetServer(const WO_SERVER *Server);
 
 #endif
