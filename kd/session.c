@@ -25,7 +25,7 @@ static const char *process_name(const kd_world *w, const kd_world_thread *t)
 
 static const char *process_state(const kd_world_process *process)
 {
-    return process->dead ? ", has ended" : process->flags & WO_EXITING ? ", exits" : "";
+    return process->dead ? ", has ended" : process->stopped ? ", is stopped" : process->flags & WO_EXITING ? ", exits" : "";
 }
 
 /* Text. */
@@ -80,6 +80,8 @@ static void print_world(const kd_snapshot *snapshot)
     printf("%s: %s%s, %zu processes, %zu objects, %zu threads, %llu of %llu KiB used\n", w->path, state_name(w->state),
            w->inconsistent ? ", inconsistent (it was changing, or is damaged)" : "", w->process_count, w->object_count,
            w->thread_count, (unsigned long long)w->used / 1024, (unsigned long long)w->size / 1024);
+    if (w->locked_by != 0)
+        printf("  locked by process %u\n", w->locked_by);
     kd_print_deadlocks(snapshot);
     for (size_t i = 0; i < w->process_count; i++)
         printf("  process %u (%s): %zu handles of %zu objects%s\n", w->processes[i].id, w->processes[i].name,
@@ -137,6 +139,7 @@ static void write_processes(json *out, const kd_world *w)
         json_number(out, "objects", (int64_t)w->processes[i].objects);
         json_number(out, "handles", (int64_t)w->processes[i].handles);
         json_bool(out, "ended", w->processes[i].dead);
+        json_bool(out, "stopped", w->processes[i].stopped);
         json_end(out);
     }
     json_end(out);
@@ -155,6 +158,10 @@ static void write_world(json *out, const kd_snapshot *snapshot)
     json_bool(out, "inconsistent", w->inconsistent);
     json_number(out, "size", (int64_t)w->size);
     json_number(out, "used", (int64_t)w->used);
+    if (w->locked_by != 0)
+        json_number(out, "locked_by", w->locked_by);
+    else
+        json_null(out, "locked_by");
     write_processes(out, w);
     kd_json_deadlocks(out, snapshot);
     json_array(out, "objects");

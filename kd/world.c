@@ -325,6 +325,7 @@ static void ask_host(kd_world_process *process)
     begin = strchr(text, '(');
     end = strrchr(text, ')');
     process->dead = begin == NULL || end == NULL || end < begin || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X';
+    process->stopped = !process->dead && (end[2] == 'T' || end[2] == 't');
     if (begin != NULL && end != NULL && begin < end)
         kd_clean(process->name, sizeof(process->name), begin + 1, (size_t)(end - begin - 1));
 }
@@ -528,6 +529,7 @@ kd_world *kd_world_parse(uint8_t *bytes, size_t size, const char *path)
         r.world->machine = is_machine(path);
         r.world->size = size;
         r.world->used = header->Used;
+        r.world->locked_by = (uint32_t)(header->Lock & ((1ull << HAL_PROCESS_ID_BITS) - 1));
         read_records(&r);
         connect(&r);
         kd_index_free(&r.references);

@@ -15,6 +15,7 @@ typedef struct kd_world_process {
     char name[64];
     unsigned flags;       /* WO_EXITING, WO_FORKED, WO_STARTED */
     bool dead;            /* the host does not know it (any more) */
+    bool stopped;         /* by a signal or a debugger */
     bool looked_into;
     size_t objects, handles;
 } kd_world_process;
@@ -58,6 +59,7 @@ typedef struct kd_world {
     uint64_t size, used;
     bool inconsistent;
     bool machine;         /* of an administrator */
+    uint32_t locked_by;   /* the process that has the lock of the world, for moments as a rule; 0: none */
     kd_world_process *processes;
     size_t process_count;
     kd_world_thread *threads;

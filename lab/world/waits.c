@@ -1,29 +1,8 @@
 /* Waits for shared objects, with a process killed before any of its stores: the survivors finish, nothing is taken twice. */
 #include "world.h"
 
-static WO_INDEX object, other, waiter[PROCESSES];
+static WO_INDEX object, other;
 static int done, told, inside, killed;
-
-static WO_INDEX make_object(WO_TYPE type, LONG state, LONG limit)
-{
-    WO_NEW new = {.Type = type, .State = state, .Limit = limit};
-    WO_INDEX index;
-    LabAssert(WoCreateObject(&view[0], &new, &index) == STATUS_SUCCESS);
-    return index;
-}
-
-/* Process 0 has two threads: the waiters 0 and 3. */
-static void make_waiters(void)
-{
-    make_views();
-    for (ULONG process = 0; process < PROCESSES; process++) {
-        PWO_VIEW own = &view[process];
-        LabAssert(WopLock(own));
-        LabAssert(WopEnterRing(own) == STATUS_SUCCESS);
-        WopUnlock(own);
-        LabAssert(WoCreateWaiter(own, process + 1, &waiter[process]) == STATUS_SUCCESS);
-    }
-}
 
 static NTSTATUS wait_for(PWO_VIEW own, WO_INDEX self, const WO_INDEX *objects, ULONG count, WO_WAIT_KIND kind)
 {
@@ -52,13 +31,6 @@ static int clean_up(void)
     WopEndWaiter(&view[0], waiter[1]);
     WopUnlock(&view[0]);
     return 1;
-}
-
-static LONG state_of(WO_INDEX index)
-{
-    WO_STATE state;
-    LabAssert(WoQueryState(&view[0], index, &state) == STATUS_SUCCESS);
-    return state.State;
 }
 
 /* The thread that signals is killed: the event is set, or it is not. */

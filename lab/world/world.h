@@ -19,6 +19,36 @@ static inline void make_views(void)
     WopInitializeWorld(view[0].World, WORLD_SIZE);
 }
 
+static WO_INDEX waiter[PROCESSES];
+
+/* Process 0 has two threads: the waiters 0 and 3. */
+static inline void make_waiters(void)
+{
+    make_views();
+    for (ULONG process = 0; process < PROCESSES; process++) {
+        PWO_VIEW own = &view[process];
+        LabAssert(WopLock(own));
+        LabAssert(WopEnterRing(own) == STATUS_SUCCESS);
+        WopUnlock(own);
+        LabAssert(WoCreateWaiter(own, process + 1, &waiter[process]) == STATUS_SUCCESS);
+    }
+}
+
+static inline WO_INDEX make_object(WO_TYPE type, LONG state, LONG limit)
+{
+    WO_NEW new = {.Type = type, .State = state, .Limit = limit};
+    WO_INDEX index;
+    LabAssert(WoCreateObject(&view[0], &new, &index) == STATUS_SUCCESS);
+    return index;
+}
+
+static inline LONG state_of(WO_INDEX index)
+{
+    WO_STATE state;
+    LabAssert(WoQueryState(&view[0], index, &state) == STATUS_SUCCESS);
+    return state.State;
+}
+
 /* The calling thread is that process from now on, and may be killed. */
 static inline PWO_VIEW become(ULONG process)
 {

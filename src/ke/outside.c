@@ -128,8 +128,10 @@ NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside)
 
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait)
 {
-    LONG Previous = 0;
-    KiOutsideOperations->ChangeEvent((PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink, Change, &Previous);
+    LONG Previous;
+    if (!NT_SUCCESS(KiOutsideOperations->ChangeEvent((PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink, Change, &Previous))) {
+        return KI_OUTSIDE_LOST;
+    }
     if (Wait) {
         KiSetWaitNext(KiCurrentThread());
     }
@@ -145,6 +147,7 @@ BOOLEAN KiSignalOutside(PDISPATCHER_HEADER Header, const KI_SIGNAL *Signal, PLON
     case MutantObject:
         return FALSE; /* its owner moved it, or it had no owner */
     default:
+        *Previous = KI_OUTSIDE_LOST;
         return NT_SUCCESS(KiOutsideOperations->ChangeEvent(Outside, Signal->Pulse ? KiOutsidePulse : KiOutsideSet,
                                                            Previous));
     }

@@ -55,11 +55,16 @@ typedef struct _KI_OUTSIDE_STATE {
     ULONG Period;       /* in milliseconds */
 } KI_OUTSIDE_STATE, *PKI_OUTSIDE_STATE;
 
-/* The world's operations for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is
-   poisoned. */
+/* Objects of one world. */
+typedef struct _KI_OUTSIDE_PART {
+    const PKI_OUTSIDE *Objects;
+    ULONG Count;
+} KI_OUTSIDE_PART;
+
+/* The world's operations for ke. Statuses are those of the services; STATUS_FILE_CORRUPT_ERROR: the world is poisoned. */
 typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*ChangeEvent)(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous);
-    /* What one compare-exchange can do, without a lock. FALSE: nothing has happened, and the long way finds out. */
+    /* What one compare-exchange can do, without a lock. FALSE: nothing has happened, the slow path decides. */
     BOOLEAN (*TrySetEventAtOnce)(PKI_OUTSIDE Event, PLONG Previous);
     BOOLEAN (*TryConsumeAtOnce)(PKI_OUTSIDE Object);
     NTSTATUS (*ReleaseSemaphore)(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous);
@@ -76,6 +81,8 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
 
     /* Waits of the current thread; the objects are of one world. BeginWait sets OutsideWake and OutsideNumber. */
     NTSTATUS (*TryWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, WAIT_TYPE WaitType);
+    /* All of the objects of two worlds, or none. */
+    NTSTATUS (*TryWaitForBoth)(PKTHREAD Thread, const KI_OUTSIDE_PART Parts[2]);
     BOOLEAN (*LooksSignaled)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count); /* one of them: a hint */
     NTSTATUS (*BeginWait)(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind);
     NTSTATUS (*BeginKeyedWait)(PKTHREAD Thread, PKI_OUTSIDE KeyedEvent, ULONG64 Key, BOOLEAN Release);
@@ -117,6 +124,9 @@ BOOLEAN KiTryConsumeOutside(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS
 ULONG KiTryRowOutside(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 BOOLEAN KiClaimOutside(PKTHREAD Thread); /* FALSE: it is being granted. By the thread, or with an object of it locked */
 VOID KiWakeOutside(PKTHREAD Thread);                     /* the wait was ended here */
+/* The previous state, or KI_OUTSIDE_LOST: the world is damaged, and nothing has happened. So return KeSetEvent, KePulseEvent
+   and KeResetEvent. */
+#define KI_OUTSIDE_LOST (-1)
 LONG KiChangeOutsideEvent(PDISPATCHER_HEADER Header, KI_OUTSIDE_CHANGE Change, BOOLEAN Wait);
 BOOLEAN KiSetOutsideTimer(PDISPATCHER_HEADER Header, LONGLONG DueTime, ULONG Period); /* both: was it set? */
 BOOLEAN KiCancelOutsideTimer(PDISPATCHER_HEADER Header);

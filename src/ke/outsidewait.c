@@ -31,7 +31,7 @@ typedef struct _KI_OUTSIDE_SET {
     PKI_OUTSIDE *Outside;
     PUSHORT Index; /* of the object in the wait */
     ULONG Count;
-    BOOLEAN TwoWorlds; /* only those of the first one are in it */
+    BOOLEAN TwoWorlds; /* only those of the first one are in it. A WaitAll has a second set */
     BOOLEAN Many;      /* the wait is for any of many objects */
 } KI_OUTSIDE_SET, *PKI_OUTSIDE_SET;
 
@@ -39,14 +39,15 @@ typedef struct _KI_OUTSIDE_SET {
    others are a second world to it. */
 #define KI_MOST_OUTSIDE MAXIMUM_WAIT_OBJECTS
 
-static VOID KiCollectOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+/* Except: a world that is left out, or NULL. */
+static VOID KiCollectOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PVOID Except)
 {
     Set->Count = 0;
     Set->TwoWorlds = FALSE;
     Set->Many = Wait->WaitType == KI_MANY_BLOCK;
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         PKI_OUTSIDE Outside = KiOutsideOf(Wait->Objects[Index]);
-        if (Outside == NULL) {
+        if (Outside == NULL || Outside->View == Except) {
             continue;
         }
         if (Set->Count != 0 && (Outside->View != Set->Outside[0]->View || Set->Count == KI_MOST_OUTSIDE)) {
@@ -353,19 +354,29 @@ static ULONG KiFindUnsignaledLocal(PKI_WAIT Wait)
     return MAXULONG;
 }
 
+/* Second: NULL, or the set of another world. */
+static NTSTATUS KiTryAllOutside(PKTHREAD Thread, PKI_OUTSIDE_SET Set, PKI_OUTSIDE_SET Second)
+{
+    if (Second == NULL) {
+        return KiOutsideOperations->TryWait(Thread, Set->Outside, Set->Count, WaitAll);
+    }
+    const KI_OUTSIDE_PART Parts[] = {{Set->Outside, Set->Count}, {Second->Outside, Second->Count}};
+    return KiOutsideOperations->TryWaitForBoth(Thread, Parts);
+}
+
 /* Takes all or nothing, with every lock held. STATUS_TIMEOUT: *Missing is a local object that is not signaled, MAXULONG: it
    is outside. */
-static NTSTATUS KiTakeAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PULONG Missing)
+static NTSTATUS KiTakeAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PKI_OUTSIDE_SET Second, PULONG Missing)
 {
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_TIMEOUT;
     KiEnterDispatcher(Thread);
     ULONG Locked = KiLockLocals(Wait);
     *Missing = KiFindUnsignaledLocal(Wait);
-    if (Locked + Set->Count != Wait->Count) {
+    if (Locked + Set->Count + (Second != NULL ? Second->Count : 0) != Wait->Count) {
         Status = STATUS_RETRY;
     } else if (*Missing == MAXULONG) {
-        Status = KiOutsideOperations->TryWait(Thread, Set->Outside, Set->Count, WaitAll);
+        Status = KiTryAllOutside(Thread, Set, Second);
     }
     for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
         PDISPATCHER_HEADER Header = Wait->Objects[Index];
@@ -412,21 +423,39 @@ static NTSTATUS KiWatchOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
     return STATUS_RETRY; /* all of them look signaled by now */
 }
 
-static NTSTATUS KiWaitForAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+static NTSTATUS KiWaitForAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PKI_OUTSIDE_SET Second)
 {
     ULONG Missing;
-    NTSTATUS Status = KiTakeAllMixed(Wait, Set, &Missing);
+    NTSTATUS Status = KiTakeAllMixed(Wait, Set, Second, &Missing);
     if (Status != STATUS_TIMEOUT || Wait->Poll) {
         return Status;
     }
     Status = Missing == MAXULONG ? KiWatchOutside(Wait, Set) : KiWatchLocal(Wait, Missing);
+    if (Status == STATUS_RETRY && Missing == MAXULONG && Second != NULL) {
+        Status = KiWatchOutside(Wait, Second);
+    }
     return Status == STATUS_WAIT_0 ? STATUS_RETRY : Status;
+}
+
+/* Apart: few waits need the room for a second set. */
+static DECLSPEC_NOINLINE NTSTATUS KiWaitForAllOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
+{
+    PKI_OUTSIDE Outside[KI_MOST_OUTSIDE];
+    USHORT Indices[KI_MOST_OUTSIDE];
+    KI_OUTSIDE_SET Second = {.Outside = Outside, .Index = Indices};
+    KiCollectOutside(Wait, &Second, Set->Outside[0]->View);
+    /* of many objects, one of the sets may not have had room */
+    return Second.Count != 0 && Set->Count != KI_MOST_OUTSIDE && Second.Count != KI_MOST_OUTSIDE
+               ? KiWaitForAllMixed(Wait, Set, &Second) : STATUS_NOT_SUPPORTED;
 }
 
 static NTSTATUS KiWaitForAllOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
+    if (Set->TwoWorlds) {
+        return KiWaitForAllOfTwoWorlds(Wait, Set);
+    }
     if (Set->Count != Wait->Count) {
-        return KiWaitForAllMixed(Wait, Set);
+        return KiWaitForAllMixed(Wait, Set, NULL);
     }
     NTSTATUS Status = KiOutsideOperations->TryWait(Wait->Thread, Set->Outside, Set->Count, WaitAll);
     return Status != STATUS_TIMEOUT || Wait->Poll ? Status : KiWaitOutsideOnce(Wait, Set, KiOutsideAll);
@@ -465,10 +494,10 @@ static NTSTATUS KiTryWaitOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
     if (Status != STATUS_PENDING) {
         return Status;
     }
-    if (Set->TwoWorlds) {
-        return Wait->WaitType != WaitAll ? KiWaitForAnyOfTwoWorlds(Wait, Set) : STATUS_NOT_SUPPORTED;
+    if (Wait->WaitType == WaitAll) {
+        return KiWaitForAllOutside(Wait, Set);
     }
-    return Wait->WaitType != WaitAll ? KiWaitForAnyOutside(Wait, Set) : KiWaitForAllOutside(Wait, Set);
+    return Set->TwoWorlds ? KiWaitForAnyOfTwoWorlds(Wait, Set) : KiWaitForAnyOutside(Wait, Set);
 }
 
 NTSTATUS KiWaitOutside(PKI_WAIT Wait)
@@ -479,7 +508,7 @@ NTSTATUS KiWaitOutside(PKI_WAIT Wait)
     KI_OUTSIDE_SET Set = {.Outside = Outside, .Index = Indices};
     Thread->SawOutside = FALSE;
     for (;;) {
-        KiCollectOutside(Wait, &Set);
+        KiCollectOutside(Wait, &Set, NULL);
         if (Set.Count == 0) {
             return Set.Many ? KiWaitMany(Wait) : KiWait(Wait);
         }

@@ -130,6 +130,9 @@ FORCEINLINE NTSTATUS NtpChangeEvent(KPROCESSOR_MODE Mode, HANDLE EventHandle, LO
     }
     Previous = Change(Event);
     ObpDereferenceObject(Event);
+    if (Previous == KI_OUTSIDE_LOST) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
     if (PreviousState != NULL) {
         *PreviousState = Previous;
     }
@@ -215,10 +218,14 @@ NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle)
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    if (NtpEventTypeOf(Event) == SynchronizationEvent) {
-        KeSetEventBoostPriority(Event, NULL);
-    } else {
+    PKI_OUTSIDE Outside = KiOutsideOf(&((PKEVENT)Event)->Header);
+    LONG Previous;
+    if (NtpEventTypeOf(Event) != SynchronizationEvent) {
         Status = STATUS_OBJECT_TYPE_MISMATCH;
+    } else if (Outside != NULL) {
+        Status = KiOutsideOperations->ChangeEvent(Outside, KiOutsideSet, &Previous);
+    } else {
+        KeSetEventBoostPriority(Event, NULL);
     }
     ObpDereferenceObjectEx(Event, 1);
     return Status;
@@ -238,11 +245,18 @@ NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformati
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
+    PKI_OUTSIDE Outside = KiOutsideOf(&((PKEVENT)Event)->Header);
     Information->EventType = NtpEventTypeOf(Event);
-    Information->EventState = KeReadStateEvent(Event);
+    if (Outside == NULL) {
+        Information->EventState = KeReadStateEvent(Event);
+    } else {
+        KI_OUTSIDE_STATE State;
+        Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &State);
+        Information->EventState = State.State;
+    }
     ObpDereferenceObjectEx(Event, 1);
     NtpReturnLength(ReturnLength, sizeof(*Information));
-    return STATUS_SUCCESS;
+    return Status;
 }
 
 /* Event pairs. */

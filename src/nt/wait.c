@@ -222,8 +222,7 @@ static NTSTATUS NtpSignalBeforeWait(PVOID Object, ACCESS_MASK GrantedAccess)
         if (Missing & EVENT_MODIFY_STATE) {
             return STATUS_ACCESS_DENIED;
         }
-        KeSetEvent(Object, EVENT_INCREMENT, TRUE);
-        return STATUS_SUCCESS;
+        return KeSetEvent(Object, EVENT_INCREMENT, TRUE) != KI_OUTSIDE_LOST ? STATUS_SUCCESS : STATUS_FILE_CORRUPT_ERROR;
     }
     if (ObGetObjectType(Object) == *ExSemaphoreObjectType) {
         return Missing & SEMAPHORE_MODIFY_STATE ? STATUS_ACCESS_DENIED

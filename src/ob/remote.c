@@ -89,7 +89,7 @@ static NTSTATUS ObpReceiveProcess(PWO_REQUEST Request, PVOID *Object)
 
 /* Serving. */
 
-static NTSTATUS ObpExportHandle(PWO_VIEW View, PWO_REQUEST Request)
+static NTSTATUS ObpExportHandle(PWO_VIEW View, PWO_REQUEST Request, PVOID *Kept)
 {
     OBP_PICKUP Pickup = {(HANDLE)(ULONG_PTR)Request->Handle, Request->GrantedAccess, Request->Attributes, Request->Options};
     OBP_PARCEL Parcel;
@@ -100,27 +100,19 @@ static NTSTATUS ObpExportHandle(PWO_VIEW View, PWO_REQUEST Request)
     Status = ObpAddress(Parcel.Object, View, Request);
     Request->GrantedAccess = Parcel.GrantedAccess;
     Request->Attributes = Parcel.Attributes;
-    ObpDropParcel(&Parcel);
+    *Kept = Parcel.Object;
     return Status;
 }
 
-/* The requesting process keeps the object alive meanwhile. The record is made with the shares locked, so none is dropped
-   in between. */
-static NTSTATUS ObpImportObject(PWO_VIEW View, WO_INDEX Index, PVOID *Object)
+/* The world has counted a handle of this process. */
+static NTSTATUS ObpReceiveCounted(PWO_VIEW View, WO_INDEX Index, POBP_PARCEL Parcel)
 {
-    PVOID Candidate = ObpBuildHeir(View, Index);
-    NTSTATUS Status;
-    if (Candidate == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
+    Parcel->Object = Index != 0 ? ObpReceiveObject(View, Index) : NULL;
+    Parcel->Counted = TRUE;
+    if (Parcel->Object == NULL && Index != 0) {
+        ObpReturnHandle(View, Index);
     }
-    PKTHREAD Thread = ObpLockShares();
-    Status = WoReferenceObject(View, Index);
-    *Object = NT_SUCCESS(Status) ? ObpProxyOf(View, Index, WoTypeOf(View, Index), Candidate) : NULL;
-    ObpUnlockShares(Thread);
-    if (*Object != Candidate) {
-        ObpDiscardProxy(Candidate);
-    }
-    return Status;
+    return Parcel->Object != NULL ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
 static NTSTATUS ObpImportHandle(PWO_VIEW View, PWO_REQUEST Request)
@@ -128,7 +120,7 @@ static NTSTATUS ObpImportHandle(PWO_VIEW View, PWO_REQUEST Request)
     OBP_PARCEL Parcel = {.GrantedAccess = Request->GrantedAccess, .Attributes = Request->Attributes};
     HANDLE Handle;
     NTSTATUS Status = Request->ProcessId != 0 ? ObpReceiveProcess(Request, &Parcel.Object)
-                                              : ObpImportObject(View, Request->Object, &Parcel.Object);
+                                              : ObpReceiveCounted(View, Request->Object, &Parcel);
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
@@ -138,11 +130,12 @@ static NTSTATUS ObpImportHandle(PWO_VIEW View, PWO_REQUEST Request)
     return Status;
 }
 
-static VOID ObpServe(PWO_VIEW View, PWO_REQUEST Request)
+static PVOID ObpServe(PWO_VIEW View, PWO_REQUEST Request)
 {
+    PVOID Kept = NULL;
     switch (Request->Kind) {
     case WoExportHandle:
-        Request->Status = ObpExportHandle(View, Request);
+        Request->Status = ObpExportHandle(View, Request, &Kept);
         break;
     case WoImportHandle:
         Request->Status = ObpImportHandle(View, Request);
@@ -154,11 +147,18 @@ static VOID ObpServe(PWO_VIEW View, PWO_REQUEST Request)
         Request->Status = STATUS_INVALID_PARAMETER;
         break;
     }
+    return Kept;
+}
+
+static VOID ObpReleaseExported(PVOID Object)
+{
+    ObpDereferenceObjectEx(Object, 1);
 }
 
 static VOID ObpInitializeServer(VOID)
 {
-    WoSetServer(ObpServe);
+    static const WO_SERVER Server = {ObpServe, ObpReleaseExported};
+    WoSetServer(&Server);
 }
 KI_INITIALIZER(KiInitializeObjects, ObpInitializeServer);
 
@@ -188,16 +188,9 @@ NTSTATUS ObpFetchParcel(ULONG ProcessId, const OBP_PICKUP *Pickup, POBP_PARCEL P
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    *Parcel = (OBP_PARCEL){NULL, Request.GrantedAccess, Request.Attributes, Request.ProcessId == 0};
-    if (Request.ProcessId != 0) {
-        return ObpReceiveProcess(&Request, &Parcel->Object);
-    }
-    Parcel->Object = ObpReceiveObject(View, Request.Object);
-    if (Parcel->Object == NULL) {
-        ObpReturnHandle(View, Request.Object);
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    return STATUS_SUCCESS;
+    *Parcel = (OBP_PARCEL){.GrantedAccess = Request.GrantedAccess, .Attributes = Request.Attributes};
+    return Request.ProcessId != 0 ? ObpReceiveProcess(&Request, &Parcel->Object)
+                                  : ObpReceiveCounted(View, Request.Object, Parcel);
 }
 
 NTSTATUS ObpSendParcel(ULONG ProcessId, POBP_PARCEL Parcel, PHANDLE Handle)

@@ -112,6 +112,7 @@ static WO_INDEX WopTakeFromTop(PWO_VIEW View, ULONG Class)
         return 0;
     }
     WopEdit(View, &World->Top, Top + Size);
+    __atomic_store_n(&View->Known, World->Size, __ATOMIC_RELAXED); /* relaxed: read when nothing is in order any more */
     return (WO_INDEX)(Top / WO_UNIT);
 }
 

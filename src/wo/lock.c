@@ -17,13 +17,15 @@
 
 #define WO_FIRST_NAP 50000ull   /* 5 ms */
 #define WO_LONGEST_NAP 800000ull
+#define WO_MANY_NAPS 16         /* about a second */
 
-/* A world does not end while a process is in it. acquire: pairs with the release by which the world was poisoned */
+/* A world does not end while a process is in it. relaxed, all: nothing is read on the strength of the answer, and a sleeper
+   reads it after the word by which it is woken */
 static BOOLEAN WopIsDamaged(PWO_VIEW View)
 {
-    ULONG State = __atomic_load_n(&View->World->State, __ATOMIC_ACQUIRE);
+    ULONG State = __atomic_load_n(&View->World->State, __ATOMIC_RELAXED);
     return (State != WoLive && (State != WoEnded || !__atomic_load_n(&View->MayHaveEnded, __ATOMIC_RELAXED))) ||
-           __atomic_load_n(&View->Poisoned, __ATOMIC_ACQUIRE) != 0;
+           __atomic_load_n(&View->Poisoned, __ATOMIC_RELAXED) != 0;
 }
 
 /* After WopLock has failed, and for operations that take no lock. */
@@ -32,41 +34,49 @@ BOOLEAN WoIsPoisoned(PWO_VIEW View)
     return WopIsDamaged(View);
 }
 
-static VOID WopWakeSleeper(volatile ULONG *Word)
+/* release: a sleeper that reads the new value finds the world damaged */
+static VOID WopWakeSleeper(volatile ULONG *Word, BOOLEAN Known)
 {
-    __atomic_fetch_add(Word, 1, __ATOMIC_SEQ_CST);
+    if (Known) {
+        __atomic_fetch_add(Word, 1, __ATOMIC_RELEASE);
+    }
     HalWakeShared(Word, MAXULONG);
 }
 
-/* Nothing in the world can be trusted any more. Anything that looks like a thread's word is woken, which is harmless.
-   The end of the records may be corrupt, too: it is limited by the end of the file. */
-static VOID WopWakeEverybody(PWO_VIEW View)
+/* Nothing in the world can be trusted any more, not even what kind of record is where. So every word that a
+   thread may sleep on is woken, which is harmless; only in a record does the word change, which stops a thread that is about
+   to sleep. An access behind the end of the file changes View->Poisoned. */
+VOID WopWakeEverybody(PWO_VIEW View)
 {
-    ULONG64 Top = __atomic_load_n(&View->World->Top, __ATOMIC_RELAXED);
-    ULONG64 End = (Top < View->Mapped ? Top : View->Mapped) / WO_UNIT;
-    WopWakeSleeper(&View->World->LockWake);
+    ULONG64 Size = __atomic_load_n(&View->World->Size, __ATOMIC_RELAXED); /* may be rubbish */
+    ULONG64 Known = __atomic_load_n(&View->Known, __ATOMIC_RELAXED);
+    ULONG64 End = Size > Known ? Size : Known;
+    End = (End < View->Mapped ? End : View->Mapped) / WO_UNIT;
     for (WO_INDEX Index = WO_FIRST_RECORD; Index < End && View->Poisoned == WO_VIEW_POISONED; Index += 1) {
         PWO_RECORD Record = WopAt(View, Index);
         /* relaxed: no thread sleeps on a record that is being created */
         UCHAR Kind = __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED);
-        if (Kind == WoWaiterRecord) {
-            WopWakeSleeper(&((PWO_WAITER)Record)->WakeWord);
-        } else if (Kind == WoProcessRecord) {
-            WopWakeSleeper(&((PWO_PROCESS)Record)->GuardWord);
-        }
+        WopWakeSleeper(&((PWO_WAITER)Record)->WakeWord, Kind == WoWaiterRecord);
+        WopWakeSleeper(&((PWO_PROCESS)Record)->GuardWord, Kind == WoProcessRecord);
     }
 }
 
 VOID WopPoison(PWO_VIEW View, PCSTR Reason)
 {
-    if (__atomic_exchange_n(&View->Poisoned, WO_VIEW_POISONED, __ATOMIC_SEQ_CST) != 0) {
+    /* relaxed, both: WopWakeSleeper publishes them */
+    ULONG Before = __atomic_exchange_n(&View->Poisoned, WO_VIEW_POISONED, __ATOMIC_RELAXED);
+    if (Before == WO_VIEW_POISONED) {
         return;
     }
-    if (__atomic_exchange_n(&View->World->State, WoDamaged, __ATOMIC_SEQ_CST) != WoDamaged) {
+    if (__atomic_exchange_n(&View->World->State, WoDamaged, __ATOMIC_RELAXED) != WoDamaged) {
         HalPrint("interlock: the shared objects in %s are damaged: %s. They can no longer be used; the next process "
-                 "makes new ones\n", View->Path, Reason);
+                 "makes new ones\n", View->Path, Before == WO_VIEW_LOST ? "the file was cut off" : Reason);
     }
-    WopWakeEverybody(View);
+    if (Before == WO_VIEW_LOST) {
+        WopWakeBehindEnd(View);
+    } else {
+        WopWakeEverybody(View);
+    }
 }
 
 static BOOLEAN WopTryLock(PWO_VIEW View, ULONG64 Sleepers)
@@ -113,12 +123,28 @@ static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
            __atomic_load_n(&World->Lock, __ATOMIC_RELAXED) == *Value;
 }
 
+typedef struct _WOP_NAPS { ULONG Count, Unlocks; } WOP_NAPS;
+
+/* After a nap: the process that holds the lock is alive. Reports it once, if no thread has released the lock for a second. */
+static VOID WopNoteLongHold(PWO_VIEW View, ULONG64 Value, WOP_NAPS *Naps)
+{
+    /* relaxed, both: only a report depends on them */
+    ULONG Unlocks = __atomic_load_n(&View->World->LockWake, __ATOMIC_RELAXED);
+    Naps->Count = Naps->Count != 0 && Unlocks == Naps->Unlocks ? Naps->Count + 1 : 1;
+    Naps->Unlocks = Unlocks;
+    if (Naps->Count == WO_MANY_NAPS && !__atomic_exchange_n(&View->ToldStuck, TRUE, __ATOMIC_RELAXED)) {
+        HalPrint("interlock: process %u has kept the shared objects in %s locked for a second. All others wait for it: is it "
+                 "stopped?\n", (ULONG)(Value & ((1ull << HAL_PROCESS_ID_BITS) - 1)), View->Path);
+    }
+}
+
 /* A thread that has slept takes the lock with the mark: others may still sleep. FALSE: the world is damaged. */
 static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
 {
     KI_PATIENCE Patience;
     ULONG64 Sleepers = 0;
     ULONGLONG Nap = WO_FIRST_NAP;
+    WOP_NAPS Naps = {0};
     KiBeginPatience(&Patience, Thread, KiParkForSharedLock);
     while (!WopIsDamaged(View)) {
         ULONG64 Value = __atomic_load_n(&View->World->Lock, __ATOMIC_RELAXED);
@@ -136,6 +162,7 @@ static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
                     return TRUE;
                 }
                 Nap = Nap < WO_LONGEST_NAP ? Nap * 2 : Nap;
+                WopNoteLongHold(View, Value, &Naps);
             }
         }
     }
@@ -151,9 +178,10 @@ BOOLEAN WopLock(PWO_VIEW View)
             return TRUE;
         }
         WopUnlock(View);
-        return FALSE;
+    } else {
+        KiExitDispatcher(Thread);
     }
-    KiExitDispatcher(Thread);
+    WopPoison(View, "another process says so"); /* which may have been killed before it had woken everybody */
     return FALSE;
 }
 

@@ -2,9 +2,12 @@
  * mailbox.c: requests between processes.
  *
  * A request is a record in two lists: that of the process that serves it, until it is answered, and that of the process
- * that sent it, until it has read the answer. The cleaner of a dead server answers its requests; that of a dead sender
+ * that sent it, until it has read the answer. The cleaner of a dead server answers its requests, that of a dead sender
  * withdraws its requests, except one that the server is processing, which the server frees. The sender sleeps on State,
  * and also polls: the wake may have died with its process.
+ *
+ * The sender of an import has a reference to the object, which ends with the sender, but not before its requests. So the
+ * server takes its own reference in the transaction in which it takes the request.
  */
 #include "wop.h"
 
@@ -24,12 +27,12 @@ typedef struct _WO_REQUEST_RECORD {
     WO_REQUEST Request;
 } WO_REQUEST_RECORD, *PWO_REQUEST_RECORD;
 
-static VOID (*WopServe)(PWO_VIEW View, PWO_REQUEST Request);
+static const WO_SERVER *WopServer;
 
-VOID WoSetServer(VOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request))
+VOID WoSetServer(const WO_SERVER *Server)
 {
     /* release: pairs with the acquire in WopServeRequests */
-    __atomic_store_n(&WopServe, Serve, __ATOMIC_RELEASE);
+    __atomic_store_n(&WopServer, Server, __ATOMIC_RELEASE);
 }
 
 static PWO_REQUEST_RECORD WopRequestAt(PWO_VIEW View, WO_INDEX Index)
@@ -240,6 +243,12 @@ static WO_INDEX WopTakeRequest(PWO_VIEW View, PWO_REQUEST Request)
             Index = Self->FirstRequest;
             *Request = Record->Request;
             WopBegin(View);
+            if (Request->Kind == WoImportHandle && Request->Object != 0 &&
+                WopAddReference(View, View->Self, Request->Object, 1) == 0) {
+                WopCancel(View);
+                WopBegin(View);
+                Request->Object = 0;
+            }
             WopEditUlong(View, &Record->State, WoTaken);
             WopCommit(View);
         }
@@ -275,16 +284,17 @@ VOID WopServeRequests(PWO_VIEW View)
     WO_REQUEST Request;
     WO_INDEX Index;
     while ((Index = WopTakeRequest(View, &Request)) != 0) {
-        VOID (*Serve)(PWO_VIEW, PWO_REQUEST) = __atomic_load_n(&WopServe, __ATOMIC_ACQUIRE);
+        const WO_SERVER *Server = __atomic_load_n(&WopServer, __ATOMIC_ACQUIRE);
         WO_REQUEST Close = {.Kind = WoCloseHandle, .Handle = Request.Handle};
         BOOLEAN CloseSource = Request.Kind == WoExportHandle && (Request.Options & DUPLICATE_CLOSE_SOURCE) != 0;
         Request.Status = STATUS_NOT_SUPPORTED;
-        if (Serve != NULL) {
-            Serve(View, &Request);
-        }
+        PVOID Kept = Server != NULL ? Server->Serve(View, &Request) : NULL;
         WopFinishRequest(View, Index, &Request);
-        if (Serve != NULL && CloseSource) {
-            Serve(View, &Close);
+        if (Kept != NULL) {
+            Server->Release(Kept);
+        }
+        if (Server != NULL && CloseSource) {
+            Server->Serve(View, &Close);
         }
     }
 }

@@ -93,6 +93,7 @@ static NTSTATUS WopMapWorld(PWO_VIEW View)
     }
     View->World = Mapping.Memory;
     View->Mapped = WO_MAXIMUM_SIZE;
+    __atomic_store_n(&View->Known, Mapping.Size, __ATOMIC_RELAXED);
     View->File = Mapping.File;
     __atomic_store_n(&View->MayHaveEnded, TRUE, __ATOMIC_RELAXED);
     __atomic_store_n(&View->Poisoned, 0, __ATOMIC_RELAXED);
@@ -113,6 +114,27 @@ static VOID WopUnmapWorld(PWO_VIEW View)
         View->World = NULL;
         View->Self = 0;
     }
+}
+
+/* The host knows a sleeper by the file and the place in it. So the file gets its length back, full of zeros, and the words are
+   woken in another mapping. */
+VOID WopWakeBehindEnd(PWO_VIEW View)
+{
+    HAL_SHARED_FILE Wanted = {.Path = View->Path, .Machine = View->Machine, .AddressSpace = WO_ADDRESS_SPACE};
+    ULONG64 Known = __atomic_load_n(&View->Known, __ATOMIC_RELAXED); /* relaxed: as in WopWakeEverybody */
+    WO_VIEW Again = {.Mapped = View->Mapped, .Known = Known, .Poisoned = WO_VIEW_POISONED};
+    HAL_SHARED_MAPPING Mapping;
+    if (View->Path[0] == '\0' || !HalGrowSharedFile(View->Path, &View->File, Known) ||
+        !NT_SUCCESS(HalMapSharedFile(&Wanted, &Mapping))) {
+        return;
+    }
+    if (Mapping.File.File == View->File.File && HalGuardMapping(Mapping.Memory, WO_ADDRESS_SPACE, &Again.Poisoned)) {
+        Again.World = Mapping.Memory;
+        __atomic_store_n(&Again.World->State, WoDamaged, __ATOMIC_RELAXED); /* WopWakeEverybody publishes it */
+        WopWakeEverybody(&Again);
+        HalForgetMapping(Mapping.Memory);
+    }
+    HalUnmapSharedFile(Mapping.Memory, WO_ADDRESS_SPACE);
 }
 
 /* STATUS_RETRY: the world has ended. */

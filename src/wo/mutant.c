@@ -120,7 +120,7 @@ static NTSTATUS WopFreeMutant(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandone
 
 NTSTATUS WoReleaseMutant(PWO_VIEW View, WO_INDEX Mutant, WO_INDEX Self, BOOLEAN Abandoned, PLONG Previous)
 {
-    PWO_OBJECT Object = WopObject(View, Mutant);
+    PWO_OBJECT Object = WopIsUnusable(View) ? NULL : WopObject(View, Mutant);
     PWO_WAITER Owner = Self != 0 ? WopRecordInline(View, Self, WoWaiterRecord) : NULL;
     if (Object == NULL || (Self != 0 && Owner == NULL)) {
         return STATUS_FILE_CORRUPT_ERROR;

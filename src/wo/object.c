@@ -53,7 +53,7 @@ WO_TYPE WoTypeOf(PWO_VIEW View, WO_INDEX Object)
 /* NULL: poisoned. The caller knows the type; any other means that the world is corrupt. */
 static PWO_OBJECT WopObjectOfTypes(PWO_VIEW View, WO_INDEX Index, ULONG64 Types)
 {
-    PWO_OBJECT Object = WopObject(View, Index);
+    PWO_OBJECT Object = WopIsUnusable(View) ? NULL : WopObject(View, Index);
     if (Object != NULL && !WO_IS_OF_TYPES(WopReadWord(Object), Types)) {
         WopPoison(View, "an object has another type than before");
         return NULL;
@@ -215,7 +215,7 @@ static VOID WopDescribeMutant(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Word, PW
 
 NTSTATUS WoQueryState(PWO_VIEW View, WO_INDEX Object, PWO_STATE State)
 {
-    PWO_OBJECT Record = WopObject(View, Object);
+    PWO_OBJECT Record = WopIsUnusable(View) ? NULL : WopObject(View, Object);
     *State = (WO_STATE){0};
     if (Record == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;

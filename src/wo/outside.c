@@ -135,8 +135,7 @@ VOID WopForkThread(PKTHREAD Survivor)
 FORCEINLINE PWO_OBJECT WopObjectOfProxy(PKI_OUTSIDE Outside)
 {
     PWO_VIEW View = Outside->View;
-    /* relaxed: damage that happens at this moment is detected later */
-    return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) != WoDamaged ? WopAt(View, Outside->Index) : NULL;
+    return WopIsUnusable(View) ? NULL : WopAt(View, Outside->Index);
 }
 
 /* One compare-exchange, if there are no waiters. FALSE: it is frozen, or no event. */
@@ -320,6 +319,21 @@ static NTSTATUS WopTryOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], 
     Number -= Number != 0; /* those in front of it are not signaled */
     Status = WopTryOutsideObjects(Thread, Objects + Number, Count - Number, WaitType);
     return Status == STATUS_TIMEOUT || !NT_SUCCESS(Status) ? Status : Status + (NTSTATUS)Number;
+}
+
+static NTSTATUS WopTryOutsideWaitForBoth(PKTHREAD Thread, const KI_OUTSIDE_PART Parts[2])
+{
+    WO_INDEX Indices[2][WO_BLOCKS];
+    WO_PART Both[2];
+    for (ULONG Part = 0; Part < 2; Part += 1) {
+        Both[Part] = (WO_PART){.View = Parts[Part].Objects[0]->View, .Objects = Indices[Part], .Count = Parts[Part].Count};
+        NTSTATUS Status = WopWaiterOf(Both[Part].View, Thread, &Both[Part].Self);
+        if (!NT_SUCCESS(Status)) {
+            return Status;
+        }
+        WopIndicesOf(Parts[Part].Objects, Parts[Part].Count, Indices[Part]);
+    }
+    return WoTryWaitForBoth(Both);
 }
 
 static BOOLEAN WopLooksSignaled(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count)
@@ -613,6 +627,7 @@ static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
     .PrepareOwner = WopPrepareOwner,
     .AdoptState = WopAdoptState,
     .TryWait = WopTryOutsideWait,
+    .TryWaitForBoth = WopTryOutsideWaitForBoth,
     .LooksSignaled = WopLooksSignaled,
     .BeginWait = WopBeginOutsideWait,
     .BeginKeyedWait = WopBeginOutsideKeyedWait,

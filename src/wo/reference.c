@@ -165,8 +165,9 @@ NTSTATUS WoChangeHandles(PWO_VIEW View, WO_INDEX Object, LONG Change)
     return WopFinish(View, Done);
 }
 
-/* A mutant without other references is freed even if the calling thread owns it, as in NT. One that another thread owns
-   stays until that thread ends: its list is its own. */
+/* A record that has a handle stays: another process has just given it to this one, which has not built a proxy yet.
+   A mutant without other references is freed even if the calling thread owns it, as in NT. One that another thread owns stays
+   until that thread ends: its list is its own. */
 VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object)
 {
     WO_INDEX Self = WopFindOwnWaiter(View);
@@ -174,6 +175,7 @@ VOID WoDereferenceObject(PWO_VIEW View, WO_INDEX Object)
         return;
     }
     PWO_REFERENCE Reference = WopFindReference(View, View->Self, Object);
+    Reference = Reference != NULL && Reference->Handles == 0 ? Reference : NULL;
     PWO_OBJECT Record = Reference != NULL ? WopRecord(View, Object, WoObjectRecord) : NULL;
     if (Record != NULL && Record->References == 1 && Record->Name == 0 && Self != 0) {
         WopGiveUpMutant(View, Self, Record);

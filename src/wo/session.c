@@ -159,8 +159,11 @@ VOID WoNoteProcessEnd(VOID)
 {
     for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {
         PWO_PLACE Place = &WopPlaces[Number];
-        if (WopIsAttached(Place) && !WoIsPoisoned(&Place->View)) {
-            PWO_PROCESS Self = WopRecord(&Place->View, Place->View.Self, WoProcessRecord);
+        PWO_VIEW View = &Place->View;
+        if (WopIsAttached(Place) && WoIsPoisoned(View)) {
+            WopPoison(View, "another process says so"); /* as in WopLock: perhaps that one is the dead one */
+        } else if (WopIsAttached(Place)) {
+            PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
             if (Self != NULL) {
                 WopWakeSession(Self);
             }

@@ -359,11 +359,65 @@ static NTSTATUS WopTryAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[]
 
 NTSTATUS WoTryWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WAIT_TYPE WaitType)
 {
+    if (WopIsUnusable(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
     if (WaitType == WaitAll) {
         return WopTryAll(View, Self, Objects, Count);
     }
     WopExpireDueTimers(View, Objects, Count);
     return WopTryAny(View, Self, Objects, Count);
+}
+
+/* With both locks held. */
+static NTSTATUS WopTakeBoth(const WO_PART Parts[2])
+{
+    PWO_WAITER Waiters[2];
+    ULONG Number;
+    for (ULONG Part = 0; Part < 2; Part += 1) {
+        Waiters[Part] = WopRecordInline(Parts[Part].View, Parts[Part].Self, WoWaiterRecord);
+        if (Waiters[Part] == NULL) {
+            return STATUS_FILE_CORRUPT_ERROR;
+        }
+    }
+    for (ULONG Part = 0; Part < 2; Part += 1) {
+        const WO_PART *This = &Parts[Part];
+        PWO_OBJECT Missing = WopFreezeAll(This->View, This->Self, This->Objects, This->Count, &Number);
+        if (Missing != NULL) {
+            WopThaw(Missing);
+            for (ULONG Index = 0; Part == 1 && Index < Parts[0].Count; Index += 1) {
+                WopThaw(WopAt(Parts[0].View, Parts[0].Objects[Index]));
+            }
+            return STATUS_TIMEOUT;
+        }
+    }
+    NTSTATUS First = WopTakeAll(Parts[0].View, Waiters[0], Parts[0].Objects, Parts[0].Count);
+    NTSTATUS Second = WopTakeAll(Parts[1].View, Waiters[1], Parts[1].Objects, Parts[1].Count);
+    return First != STATUS_WAIT_0 ? First : Second;
+}
+
+/* The machine's world is locked last, by everybody. */
+NTSTATUS WoTryWaitForBoth(const WO_PART Parts[2])
+{
+    ULONG Last = Parts[0].View->Machine ? 0 : 1;
+    PWO_VIEW Inner = Parts[Last].View;
+    PWO_VIEW Outer = Parts[1 - Last].View;
+    NTSTATUS Status = STATUS_PENDING;
+    for (ULONG Part = 0; Part < 2 && Status == STATUS_PENDING; Part += 1) {
+        Status = WopLookAtAll(Parts[Part].View, Parts[Part].Self, Parts[Part].Objects, Parts[Part].Count);
+    }
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    Status = STATUS_FILE_CORRUPT_ERROR;
+    if (WopLock(Outer)) {
+        if (WopLock(Inner)) {
+            Status = WopTakeBoth(Parts);
+            WopUnlock(Inner);
+        }
+        WopUnlock(Outer);
+    }
+    return Status;
 }
 
 /* Waiting. */

@@ -77,6 +77,13 @@ FORCEINLINE PWO_OBJECT WopObject(PWO_VIEW View, WO_INDEX Index)
     return WopRecordInline(View, Index, WoObjectRecord);
 }
 
+/* For operations that may need no lock. A view that was cut off has zeros instead of records, which poison it when they are
+   read. relaxed: a world that is damaged at this moment is found out later */
+FORCEINLINE BOOLEAN WopIsUnusable(PWO_VIEW View)
+{
+    return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) == WoDamaged;
+}
+
 /* Everything below: with the lock held. */
 
 VOID WopFreeze(PWO_OBJECT Object);

@@ -153,6 +153,14 @@ NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter);
    wait: STATUS_WAIT_0 + Index, STATUS_ABANDONED_WAIT_0 + Index, STATUS_MUTANT_LIMIT_EXCEEDED. One object that is signaled
    or whose state is known to be not signaled costs one compare-exchange or one read. */
 NTSTATUS WoTryWait(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, WAIT_TYPE WaitType);
+/* All objects of two worlds, or none. If the process is killed in the middle, it has taken those of the first part. */
+typedef struct _WO_PART {
+    PWO_VIEW View;
+    WO_INDEX Self;
+    const WO_INDEX *Objects;
+    ULONG Count;
+} WO_PART, *PWO_PART;
+NTSTATUS WoTryWaitForBoth(const WO_PART Parts[2]);
 
 /* WoWatch: granted when the object (one) is signaled, consumes nothing. */
 typedef enum _WO_WAIT_KIND { WoWaitAny, WoWaitAll, WoWatch } WO_WAIT_KIND;
@@ -257,7 +265,8 @@ typedef struct _WO_REQUEST {
     ULONG Options;            /* DUPLICATE_ */
     ULONG64 Handle;           /* in: export, close; out: import */
     ULONG GrantedAccess, Attributes;
-    WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import */
+    WO_INDEX Object;          /* out: export, with a reference and a handle for the requesting process; in: import, with
+                                 a reference and a handle for the serving process, which it opens or returns */
     ULONG ProcessId;          /* in place of Object (0): the handle is one of this process */
     ULONG64 ProcessStart;     /* and when the host started it */
     NTSTATUS Status;
@@ -265,10 +274,15 @@ typedef struct _WO_REQUEST {
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
 NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request);
 /*
- * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object, which the handle
- * keeps alive; the world then gives the requesting process its reference and a handle, and if Options has
- * DUPLICATE_CLOSE_SOURCE calls Serve once more with WoCloseHandle. So Serve itself ignores that option.
+ * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object and returns something that
+ * keeps it alive, whatever other threads close; the world then gives the requesting process its reference and a handle, and
+ * calls Release. If Options has DUPLICATE_CLOSE_SOURCE, it calls Serve once more with WoCloseHandle; Serve itself ignores
+ * that option.
  */
-VOID WoSetServer(VOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request));
+typedef struct _WO_SERVER {
+    PVOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request); /* NULL: there is nothing to release */
+    VOID (*Release)(PVOID Kept);
+} WO_SERVER;
+VOID WoSetServer(const WO_SERVER *Server);
 
 #endif

@@ -220,10 +220,12 @@ typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULO
 struct _WO_VIEW {
     PWO_WORLD World;
     SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
+    ULONG64 Known;             /* the size of the file when this process last made a record at its end */
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
     volatile ULONG Poisoned;   /* 0, or WO_VIEW_ */
     BOOLEAN MayHaveEnded;      /* while this process attaches, and from its exit on; relaxed: its session reads it */
+    BOOLEAN ToldStuck;         /* that the lock is held for long */
     WO_CURSOR Cursor;          /* under the lock */
     HAL_FILE_ID File;
     BOOLEAN Machine;           /* an administrator's: only the administrator removes it */
@@ -275,6 +277,11 @@ FORCEINLINE ULONG WopBound(PWO_VIEW View, ULONG Count)
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
 BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
+
+/* lock.c, map.c: everybody who sleeps in a damaged world; the second if the file was cut off, so that the words on which they
+   sleep are not there any more. */
+VOID WopWakeEverybody(PWO_VIEW View);
+VOID WopWakeBehindEnd(PWO_VIEW View);
 
 /* world.c. */
 

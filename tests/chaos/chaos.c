@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wo/wop.h"
+
 #define WORKERS 12
 #define SECONDS_OF_PATIENCE 60 /* a process without progress for this long hangs */
 
@@ -236,7 +238,7 @@ static bool find_world(const char *session, char *path, size_t size)
     glob_t found;
 
     for (unsigned i = 0; i < 2 && !is_there; i++) {
-        snprintf(path, size, "%s/*%s*", folders[i] != NULL ? folders[i] : "", session);
+        snprintf(path, size, "%s/*-%s", folders[i] != NULL ? folders[i] : "", session);
         if (folders[i] != NULL && glob(path, 0, NULL, &found) == 0) {
             snprintf(path, size, "%s", found.gl_pathv[0]);
             globfree(&found);
@@ -244,6 +246,52 @@ static bool find_world(const char *session, char *path, size_t size)
         }
     }
     return is_there;
+}
+
+/* The world's contents while the anchor is alone, before and after: what the other processes had must be gone. */
+
+typedef struct world_contents {
+    ULONG64 used;
+    ULONG processes, waiters, objects, names;
+} world_contents;
+
+static bool read_contents(const char *session, world_contents *contents)
+{
+    char path[300];
+    static WO_WORLD world;
+    int file = find_world(session, path, sizeof(path)) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool whole = file >= 0 && read(file, &world, FIELD_OFFSET(WO_WORLD, Edit)) == (ssize_t)FIELD_OFFSET(WO_WORLD, Edit);
+
+    if (file >= 0)
+        close(file);
+    *contents = (world_contents){world.Used, world.Processes, world.Waiters, world.Objects, world.Names};
+    return whole;
+}
+
+static void await_anchor(const char *session, world_contents *contents)
+{
+    double deadline = now() + SECONDS_OF_PATIENCE;
+
+    while (!atomic_load(&ledger->anchored) && now() < deadline)
+        usleep(1000);
+    if (!read_contents(session, contents))
+        fail("the world of the process that keeps the objects is not found");
+}
+
+/* The guards clean up after dead processes asynchronously. */
+static void check_contents(const char *session, const world_contents *before)
+{
+    double deadline = now() + SECONDS_OF_PATIENCE;
+    world_contents after;
+    bool same;
+
+    do {
+        same = read_contents(session, &after) && memcmp(before, &after, sizeof(after)) == 0;
+    } while (!same && now() < deadline && usleep(1000) == 0);
+    if (!same)
+        fail("the world had %llu bytes in use (%u processes, %u waiters, %u objects, %u names), and has %llu (%u, %u, %u, %u)",
+             (unsigned long long)before->used, before->processes, before->waiters, before->objects, before->names,
+             (unsigned long long)after.used, after.processes, after.waiters, after.objects, after.names);
 }
 
 /* Corruption. */
@@ -337,11 +385,14 @@ static void await_all(pid_t which)
             kill(atomic_load(&ledger->slot[i].process), SIGKILL);
 }
 
-/* The anchor, in its own group, is the last and exits normally: a grandchild ends by _exit, which leaves the file. */
-static void end_everything(void)
+/* The anchor, in its own group, is the last and exits normally: a grandchild ends by _exit, which leaves the file.
+   Contents: of the world while the anchor was alone; NULL: it does not matter. */
+static void end_everything(const char *session, const world_contents *contents)
 {
     atomic_store(&ledger->stop, true);
     await_all(0);
+    if (contents != NULL)
+        check_contents(session, contents);
     atomic_store(&ledger->stop_anchor, true);
     await_all(-1);
 }
@@ -349,6 +400,7 @@ static void end_everything(void)
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 30, began;
+    world_contents contents = {0};
     char session[64];
 
     seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : (unsigned)time(NULL);
@@ -363,7 +415,7 @@ int main(int argc, char **argv)
     began = now();
     if (ledger->rubbish) {
         run_with_rubbish(seconds, session);
-        end_everything();
+        end_everything(session, NULL);
         printf("%lu processes, rubbish written %lu times, %.0f s\n", started, rubbish, now() - began);
         return atomic_load(&ledger->failed);
     }
@@ -371,11 +423,14 @@ int main(int argc, char **argv)
     if (anchor_process == 0)
         anchor();
     setpgid(anchor_process, 0);
+    await_anchor(session, &contents);
     run_for(seconds);
     seconds = now() - began;
-    end_everything();
+    end_everything(session, &contents);
     check_files(session);
     printf("%lu processes, %lu killed (%.0f a second), %lu stopped and continued, %lu audits, %.0f s\n", started, kills,
            (double)kills / seconds, stops, audits, seconds);
+    printf("%lu handles passed there and back, %lu waits met at keyed events, %llu bytes of the world in use before and after\n",
+           atomic_load(&ledger->passed), atomic_load(&ledger->met), (unsigned long long)contents.used);
     return atomic_load(&ledger->failed);
 }

@@ -45,7 +45,7 @@ typedef struct chaos_loss {
 } chaos_loss;
 
 typedef struct chaos_ledger {
-    atomic_bool pause, stop, stop_anchor;
+    atomic_bool pause, stop, anchored, stop_anchor;
     bool rubbish;                    /* the world is being corrupted: a worker that notices exits */
     chaos_slot slot[SLOTS];
     atomic_uint owner[MUTEXES];      /* the slot of the thread inside, plus 1 */
@@ -53,6 +53,7 @@ typedef struct chaos_ledger {
     atomic_ulong acquired[MUTEXES];
     atomic_ulong abandoned[MUTEXES]; /* how often a thread got WAIT_ABANDONED */
     chaos_loss loss[KINDS][8];       /* by the parent, after a death */
+    atomic_ulong passed, met;        /* handles that went to another process and back; meetings at a keyed event */
     atomic_bool failed;
 } chaos_ledger;
 

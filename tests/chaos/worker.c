@@ -17,12 +17,24 @@
 
 static HANDLE mutexes[MUTEXES], semaphores[SEMAPHORES], events[EVENTS], pairs[PAIRS][2];
 static HANDLE bell, timer;   /* for waits that consume nothing relevant */
+static HANDLE keyed;
 
 static HANDLE need(HANDLE handle, const char *what, unsigned number)
 {
     if (handle == NULL)
         fail("%s %u: error %u", what, number, (unsigned)GetLastError());
     return handle;
+}
+
+static HANDLE open_keyed_event(void)
+{
+    static WCHAR path[] = u"\\BaseNamedObjects\\chaos-keyed";
+    UNICODE_STRING name = {sizeof(path) - sizeof(WCHAR), sizeof(path), path};
+    OBJECT_ATTRIBUTES attributes;
+    HANDLE event;
+
+    InitializeObjectAttributes(&attributes, &name, OBJ_OPENIF, NULL, NULL);
+    return NtCreateKeyedEvent(&event, KEYEDEVENT_ALL_ACCESS, &attributes, 0) >= 0 ? event : NULL;
 }
 
 static void open_everything(void)
@@ -48,6 +60,7 @@ static void open_everything(void)
         }
     bell = need(CreateEventA(NULL, TRUE, FALSE, "chaos-bell"), "bell", 0);
     timer = need(CreateWaitableTimerA(NULL, FALSE, "chaos-timer"), "timer", 0);
+    keyed = need(open_keyed_event(), "keyed event", 0);
 }
 
 static void say(chaos_slot *slot, chaos_kind kind, unsigned object, chaos_phase phase)
@@ -146,6 +159,42 @@ static void wait_mixed(unsigned *seed)
     CloseHandle(local);
 }
 
+/* Two threads at a keyed event, of whichever processes. */
+static void meet(unsigned *seed)
+{
+    LARGE_INTEGER patience = {.QuadPart = -10000 * (LONGLONG)(1 + rand_r(seed) % 5)};
+    PVOID key = (PVOID)(ULONG_PTR)(2 * (1 + rand_r(seed) % 4));
+    NTSTATUS status = rand_r(seed) % 2 ? NtWaitForKeyedEvent(keyed, key, FALSE, &patience)
+                                       : NtReleaseKeyedEvent(keyed, key, FALSE, &patience);
+
+    if (status != STATUS_SUCCESS && status != STATUS_TIMEOUT)
+        fail("keyed event: %#x", (unsigned)status);
+    atomic_fetch_add(&ledger->met, status == STATUS_SUCCESS);
+}
+
+/* A semaphore without a name goes to another process and comes back by another handle. That process may end at any time:
+   then the call fails. */
+static void pass_handle(unsigned *seed)
+{
+    pid_t other = atomic_load(&ledger->slot[(unsigned)rand_r(seed) % SLOTS].process);
+    HANDLE process = other != 0 && other != getpid() ? OpenProcess(PROCESS_DUP_HANDLE, FALSE, (DWORD)other) : NULL;
+    HANDLE semaphore, there, back;
+
+    if (process == NULL)
+        return;
+    semaphore = need(CreateSemaphoreA(NULL, 0, 1, NULL), "semaphore to pass", 0);
+    if (DuplicateHandle(GetCurrentProcess(), semaphore, process, &there, 0, FALSE, DUPLICATE_SAME_ACCESS) &&
+        DuplicateHandle(process, there, GetCurrentProcess(), &back, 0, FALSE,
+                        DUPLICATE_SAME_ACCESS | DUPLICATE_CLOSE_SOURCE)) {
+        if (!ReleaseSemaphore(back, 1, NULL) || WaitForSingleObject(semaphore, 0) != WAIT_OBJECT_0)
+            fail("a handle that was in process %d is of another object", (int)other);
+        atomic_fetch_add(&ledger->passed, 1);
+        CloseHandle(back);
+    }
+    CloseHandle(semaphore);
+    CloseHandle(process);
+}
+
 /* Names that disappear with their process. */
 static void make_names(unsigned *seed)
 {
@@ -199,7 +248,13 @@ static void work(chaos_slot *slot, unsigned number, unsigned seed, unsigned long
         case 0: ring(&seed); break;
         case 1: wait_mixed(&seed); break;
         case 2: make_names(&seed); break;
-        case 3: if (rand_r(&seed) % 64 == 0) fork_twice(seed + 1); break;
+        case 3:
+            switch (rand_r(&seed) % 16) {
+            case 0: if (rand_r(&seed) % 4 == 0) fork_twice(seed + 1); break;
+            case 1: case 2: pass_handle(&seed); break;
+            default: meet(&seed); break;
+            }
+            break;
         case 4: case 5: case 6: use_token(slot, KIND_SEMAPHORE, object, semaphores[object]); break;
         case 7: case 8: case 9: use_token(slot, KIND_EVENT, object, events[object]); break;
         case 10: case 11: case 12: use_pair(slot, object % PAIRS); break;
@@ -237,6 +292,7 @@ void worker(unsigned seed)
 void anchor(void)
 {
     open_everything();
+    atomic_store(&ledger->anchored, true);
     while (!atomic_load(&ledger->stop_anchor))
         usleep(1000);
     exit(0);

@@ -220,7 +220,13 @@ def stopped_process(tap):
         until(lambda: session_view(session), lambda found: found[0] == 3)
         os.kill(q.id, signal.SIGSTOP)
         found = view("deadlocks", p.id)["deadlocks"]
-        tap.case("a process that is stopped", differences("deadlocks", [d["certain"] for d in found], [True]))
+        problems = differences("deadlocks", [d["certain"] for d in found], [True])
+        _, worlds = until(lambda: session_view(session),
+                          lambda seen: {o["process_id"] for o in seen[1][0]["processes"] if o["stopped"]} == {q.id})
+        problems += differences("lock", worlds[0]["locked_by"], None)
+        if f"process {q.id} (" not in interlock("session", session).stdout or "is stopped" not in interlock("session", session).stdout:
+            problems.append("the text does not say which process is stopped")
+        tap.case("a process that is stopped", problems)
 
 
 def granted_while_stopped(tap):

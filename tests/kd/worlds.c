@@ -126,6 +126,23 @@ static kd_world *read_copy(const uint8_t *original, size_t size, size_t kept)
     return kd_world_parse(copy, kept, "/copy");
 }
 
+/* The owner of the lock is named, whether or not threads sleep for it. */
+static void check_lock(const uint8_t *original, size_t size)
+{
+    static const uint64_t locks[] = {0, 1ull << HAL_PROCESS_ID_BITS | 4711, WO_LOCK_SLEEPERS | 1ull << HAL_PROCESS_ID_BITS | 4711};
+
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t *copy = kd_world_allocate(size);
+        kd_world *world;
+
+        memcpy(copy, original, size);
+        ((WO_WORLD *)(void *)copy)->Lock = locks[i];
+        world = kd_world_parse(copy, size, "/copy");
+        require(world != NULL && world->locked_by == (i == 0 ? 0 : 4711), "owner of the lock");
+        kd_world_free(world);
+    }
+}
+
 int main(int argc, char **argv)
 {
     FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
@@ -139,6 +156,7 @@ int main(int argc, char **argv)
     if (size <= (size_t)WO_FIRST_RECORD * WO_UNIT || ((const WO_WORLD *)(const void *)original)->Top > size)
         return 2;
     size = (size_t)((const WO_WORLD *)(const void *)original)->Top;
+    check_lock(original, size);
     for (long i = 0; i < count; i++) {
         size_t kept = draw() % 16 == 0 ? draw() % size : size;
         kd_world *world = read_copy(original, size, kept);

@@ -323,14 +323,32 @@ static void rubbish_is_no_ticket(void **state)
 /* Requests. */
 
 static WO_INDEX exported;
-static volatile ULONG closed;
+static volatile ULONG closed, released;
+static steps import_begins, import_may_end;
 
-static void serve(PWO_VIEW v, PWO_REQUEST request)
+/* The handle that the world has counted is in order, even if the process that sent it is gone. */
+static NTSTATUS serve_import(WO_INDEX object)
+{
+    LONG previous;
+    step(&import_begins);
+    await_step(&import_may_end);
+    assert_int_equal(WoSetEvent(view, object, &previous), STATUS_SUCCESS);
+    assert_int_equal(WoQueryHandleCount(view, object), 1);
+    assert_int_equal(WoChangeHandles(view, object, -1), STATUS_SUCCESS);
+    WoDereferenceObject(view, object);
+    return STATUS_SUCCESS;
+}
+
+static PVOID serve(PWO_VIEW v, PWO_REQUEST request)
 {
     assert_ptr_equal(v, view);
     if (request->Kind == WoCloseHandle) {
         __atomic_fetch_add(&closed, 1, __ATOMIC_RELAXED);
-        return;
+        return NULL;
+    }
+    if (request->Kind == WoImportHandle) {
+        request->Status = serve_import(request->Object);
+        return NULL;
     }
     if (request->Handle == 666)
         raise(SIGKILL);
@@ -339,13 +357,22 @@ static void serve(PWO_VIEW v, PWO_REQUEST request)
     request->Status = request->Handle == 4 ? STATUS_SUCCESS : STATUS_INVALID_HANDLE;
     request->Object = exported;
     request->GrantedAccess = 0x1234;
+    return (PVOID)&released;
 }
+
+static void release(PVOID kept)
+{
+    assert_ptr_equal(kept, &released);
+    __atomic_fetch_add(&released, 1, __ATOMIC_RELAXED);
+}
+
+static const WO_SERVER server_of_handles = {serve, release};
 
 static void serve_requests(void *argument)
 {
     steps *s = argument;
     view = attach();
-    WoSetServer(serve);
+    WoSetServer(&server_of_handles);
     assert_int_equal(create(u"Exported", 1, &exported), STATUS_SUCCESS);
     step(&s[0]);
     await_step(&s[1]);
@@ -430,7 +457,7 @@ static void serve_until_told(void *argument)
 {
     steps *s = argument;
     view = attach();
-    WoSetServer(serve);
+    WoSetServer(&server_of_handles);
     ULONG64 before = used();
     assert_int_equal(create(u"Exported", 1, &exported), STATUS_SUCCESS);
     step(&s[0]);
@@ -441,6 +468,56 @@ static void serve_until_told(void *argument)
     assert_int_equal(WoChangeHandles(view, exported, -1), STATUS_SUCCESS);
     WoDereferenceObject(view, exported);
     assert_int_equal(used(), before);
+}
+
+/* Sends an object without a name to the server, and is killed when that has it in hand. */
+static void send_and_wait(void *server)
+{
+    WO_NEW new = {.Type = WoSynchronizationEvent};
+    WO_REQUEST request = {.Kind = WoImportHandle};
+    view = attach();
+    assert_int_equal(WoCreateObject(view, &new, &request.Object), STATUS_SUCCESS);
+    assert_int_equal(WoChangeHandles(view, request.Object, 1), STATUS_SUCCESS);
+    WoRequest(view, (ULONG) * (pid_t *)server, &request);
+}
+
+/* Serves until nobody is left; what was sent is gone, too. */
+static void serve_the_dead(void *argument)
+{
+    steps *s = argument;
+    view = attach();
+    WoSetServer(&server_of_handles);
+    ULONG64 before = used();
+    step(&s[0]);
+    await_step(&s[1]); /* the client is killed, and the session thread busy */
+    while (processes() != 1)
+        WopCleanDead(view);
+    step(&import_may_end);
+    while (used() != before)
+        nap(1000 * MICROSECOND);
+    assert_int_equal(view->World->Objects, 0);
+    assert_false(WoIsPoisoned(view));
+}
+
+static void a_sender_that_is_killed_takes_nothing_back(void **state)
+{
+    steps s[2] = {make_steps(), make_steps()};
+    (void)state;
+    import_begins = make_steps();
+    import_may_end = make_steps();
+    for (int round = 0; round < 5; round++) {
+        pid_t server = start(serve_the_dead, s);
+        await_step(&s[0]);
+        pid_t client = start(send_and_wait, &server);
+        await_step(&import_begins);
+        kill_process(client);
+        step(&s[1]);
+        assert_int_equal(await_process(server), 0);
+    }
+    close_steps(&import_begins);
+    close_steps(&import_may_end);
+    close_steps(&s[0]);
+    close_steps(&s[1]);
 }
 
 static void killed_clients_leave_nothing(void **state)
@@ -474,6 +551,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rubbish_is_no_ticket),
         cmocka_unit_test(requests_are_answered),
         cmocka_unit_test(a_server_that_dies_answers),
+        cmocka_unit_test(a_sender_that_is_killed_takes_nothing_back),
         cmocka_unit_test(killed_clients_leave_nothing),
     };
     if (argc == 2 && strcmp(argv[1], "sleep") == 0)

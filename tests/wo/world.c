@@ -348,6 +348,47 @@ static void a_truncated_file_is_noticed(void **state)
     run(attach_to_a_new_one, NULL);
 }
 
+/* Sleeps in the world of another process until that says that it is gone. */
+static void sleep_in_the_world(void *ready)
+{
+    static const HAL_DEADLINE never = {HalNoDeadline, 0};
+    PWO_VIEW view = attach();
+    WO_INDEX index;
+    assert_int_equal(WoCreateWaiter(view, 1, &index), STATUS_SUCCESS);
+    volatile ULONG *word = WoWakeWord(view, index);
+    ULONG seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    step(ready);
+    while (!WoIsPoisoned(view)) {
+        HalWaitShared(word, seen, &never);
+        seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    }
+}
+
+static void cut_off(void *argument)
+{
+    char path[512];
+    PWO_VIEW view = attach();
+    (void)argument;
+    assert_true(find_world_file(path));
+    assert_int_equal(truncate(path, 0), 0);
+    assert_false(WopLock(view));
+}
+
+/* The words on which they sleep are gone with the end of the file. */
+static void the_sleepers_of_a_truncated_file_wake_up(void **state)
+{
+    steps ready = make_steps();
+    pid_t sleeper = start(sleep_in_the_world, &ready);
+    (void)state;
+    await_step(&ready);
+    while (!sleeps_in_the_host((unsigned long)sleeper))
+        nap(1000 * MICROSECOND);
+    run(cut_off, NULL);
+    assert_int_equal(await_process(sleeper), 0);
+    close_steps(&ready);
+    run(attach_to_a_new_one, NULL);
+}
+
 static void grow(void *argument)
 {
     PWO_VIEW view = attach();
@@ -391,6 +432,7 @@ int main(void)
         cmocka_unit_test(the_guards_clean_up_after_the_killed),
         cmocka_unit_test(a_stopped_guard_hides_no_death),
         cmocka_unit_test(a_truncated_file_is_noticed),
+        cmocka_unit_test(the_sleepers_of_a_truncated_file_wake_up),
         cmocka_unit_test(a_world_grows),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
