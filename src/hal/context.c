@@ -44,12 +44,19 @@ static NTSTATUS HalpReadRegisters(const ucontext_t *Host, PCONTEXT Context)
     return STATUS_SUCCESS;
 }
 
+static ULONG64 HalpNewStackPointer(ULONG64 Rip, ULONG64 Rsp, const CONTEXT *New)
+{
+    BOOLEAN Enters = New->Rip != Rip && New->Rsp == Rsp;
+
+    return Enters ? ((Rsp - RED_ZONE) & ~15ULL) - sizeof(PVOID) : New->Rsp;
+}
+
 static VOID HalpWriteControl(greg_t *Register, const CONTEXT *Context)
 {
-    BOOLEAN Enters = Context->Rip != (ULONG64)Register[REG_RIP] && Context->Rsp == (ULONG64)Register[REG_RSP];
+    ULONG64 Rsp = HalpNewStackPointer((ULONG64)Register[REG_RIP], (ULONG64)Register[REG_RSP], Context);
 
     Register[REG_RIP] = (greg_t)Context->Rip;
-    Register[REG_RSP] = (greg_t)(Enters ? ((Context->Rsp - RED_ZONE) & ~15ULL) - sizeof(PVOID) : Context->Rsp);
+    Register[REG_RSP] = (greg_t)Rsp;
     Register[REG_EFL] = (greg_t)Context->EFlags;
 }
 
@@ -92,4 +99,38 @@ NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context)
     UNREFERENCED_PARAMETER(Context);
     return STATUS_NOT_SUPPORTED;
 #endif
+}
+
+BOOLEAN HalQueryPlace(const CONTEXT *Now, const CONTEXT *New, PHAL_PLACE Place)
+{
+#if defined(__x86_64__)
+    if ((New->ContextFlags & PART(CONTEXT_CONTROL)) == 0 || (New->Rip == Now->Rip && New->Rsp == Now->Rsp)) {
+        return FALSE;
+    }
+    *Place = (HAL_PLACE){New->Rip, HalpNewStackPointer(Now->Rip, Now->Rsp, New), New->Rsp == Now->Rsp};
+    return TRUE;
+#else
+    UNREFERENCED_PARAMETER(Now);
+    UNREFERENCED_PARAMETER(New);
+    UNREFERENCED_PARAMETER(Place);
+    return FALSE;
+#endif
+}
+
+/* A function that is entered has no caller: a return address of 0 ends stack traces and unwinding. */
+VOID HalContinueAt(const HAL_PLACE *Place)
+{
+#if defined(__x86_64__)
+    if (Place->Enters) {
+        __asm__ volatile("movq %1, %%rsp\n\tmovq $0, (%%rsp)\n\txorl %%ebp, %%ebp\n\tjmp *%0"
+                         :
+                         : "a"(Place->Rip), "d"(Place->Rsp)
+                         : "memory");
+    } else {
+        __asm__ volatile("movq %1, %%rsp\n\tjmp *%0" : : "a"(Place->Rip), "d"(Place->Rsp) : "memory");
+    }
+#else
+    UNREFERENCED_PARAMETER(Place);
+#endif
+    __builtin_unreachable();
 }

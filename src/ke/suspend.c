@@ -375,7 +375,7 @@ static PVOID KiStoppedFrame(PKTHREAD Thread)
 }
 
 /* A thread that has stopped in a wait of the library sleeps in the host, which interrupts it there: its handler shows the
-   registers, and it sleeps on. They cannot be changed: the wait goes on with them. */
+   registers, and it sleeps on. */
 typedef struct _KI_REGISTERS_WANTED {
     PCONTEXT Context;
     NTSTATUS Status;
@@ -418,13 +418,59 @@ static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
     return Wanted.Status;
 }
 
+/*
+ * With SuspendLock held. New registers for a thread that waits or is in a system service are for later, as on Windows: it
+ * takes them when it leaves the service, which has ended its wait, dropped its references and released its locks. Only the
+ * place can be changed: the other registers are those of the service. A thread that waits outside of a service has blocks
+ * on its stack that are in the queue of a user-mode lock; it takes them when it leaves its next service.
+ */
+static NTSTATUS KiSendElsewhere(PKTHREAD Thread, PVOID Frame, const CONTEXT *Context)
+{
+#ifdef CONTEXT_CONTROL /* elsewhere a context has no members */
+    CONTEXT Now = {.ContextFlags = CONTEXT_CONTROL};
+    NTSTATUS Status = Frame != NULL ? HalReadFrame(Frame, &Now) : KiAskForRegisters(Thread, &Now);
+    if (NT_SUCCESS(Status) && HalQueryPlace(&Now, Context, &Thread->Elsewhere)) {
+        /* release: pairs with the acquire in KiLeaveServices; the place is there */
+        __atomic_fetch_or(&Thread->WaitRegister, KI_WAIT_ELSEWHERE, __ATOMIC_RELEASE);
+    }
+    return Status;
+#else
+    UNREFERENCED_PARAMETER(Thread);
+    UNREFERENCED_PARAMETER(Frame);
+    UNREFERENCED_PARAMETER(Context);
+    return STATUS_NOT_SUPPORTED;
+#endif
+}
+
+static BOOLEAN KiMayGoElsewhere(PKTHREAD Thread)
+{
+    /* in a handler of the host the frame to leave is another one: the thread takes the place later */
+    return Thread == HalCurrentThread && Thread->ServiceDepth == 0 && Thread->DispatcherDepth == 0 &&
+           HalInterruptFrame == NULL && KiKernelApcDeliverable(Thread) && !Thread->ApcState.KernelApcInProgress;
+}
+
+VOID KiLeaveServices(PKTHREAD Thread)
+{
+    KiDeliverApc(Thread);
+    /* acquire: pairs with the release in KiSendElsewhere */
+    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ELSEWHERE) != 0 && KiMayGoElsewhere(Thread)) {
+        /* relaxed: only the thread itself clears it */
+        __atomic_fetch_and(&Thread->WaitRegister, ~KI_WAIT_ELSEWHERE, __ATOMIC_RELAXED);
+        HalContinueAt(&Thread->Elsewhere);
+    }
+}
+
 static NTSTATUS KiAccessStopped(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
 {
     PVOID Frame = KiStoppedFrame(Thread);
-    if (Frame != NULL) {
-        return Write ? HalWriteFrame(Frame, Context) : HalReadFrame(Frame, Context);
+    if (Thread->SuspendCount == 0) {
+        return STATUS_NOT_SUPPORTED;
     }
-    return Write || Thread->SuspendCount == 0 ? STATUS_NOT_SUPPORTED : KiAskForRegisters(Thread, Context);
+    if (!Write) {
+        return Frame != NULL ? HalReadFrame(Frame, Context) : KiAskForRegisters(Thread, Context);
+    }
+    return Frame != NULL && Thread->ServiceDepth == 0 ? HalWriteFrame(Frame, Context)
+                                                      : KiSendElsewhere(Thread, Frame, Context);
 }
 
 /* STATUS_PENDING: the thread has not stopped yet. */

@@ -24,12 +24,14 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #pragma redefine_extname vfprintf InterlockVfprintf
 #pragma redefine_extname vsprintf InterlockVsprintf
 #pragma redefine_extname vsnprintf InterlockVsnprintf
+#if __SIZEOF_WCHAR_T__ == 2
 #pragma redefine_extname wprintf InterlockWprintf
 #pragma redefine_extname fwprintf InterlockFwprintf
 #pragma redefine_extname swprintf InterlockSnwprintf
 #pragma redefine_extname vwprintf InterlockVwprintf
 #pragma redefine_extname vfwprintf InterlockVfwprintf
 #pragma redefine_extname vswprintf InterlockVsnwprintf
+#endif
 #endif
 
 /* Calling conventions. There is only one. */
@@ -83,6 +85,15 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #define INTERLOCK_DECLSPEC_thread , thread_local
 #else
 #define INTERLOCK_DECLSPEC_thread , _Thread_local
+#endif
+
+#ifndef _declspec
+#define _declspec __declspec
+#endif
+#if !defined(__clang__) /* which knows them with Microsoft's extensions */
+#define __pragma(...) INTERLOCK_PRAGMA(__VA_ARGS__)
+#define INTERLOCK_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define __FUNCSIG__ __PRETTY_FUNCTION__
 #endif
 
 #ifndef _cdecl

@@ -6,7 +6,6 @@
 #define INTERLOCK_WIN32_LANGUAGE_H
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include <interlock/widenames.h>
 #include <interlock/win32/base.h>
@@ -19,10 +18,6 @@
 
 #define DECLSPEC_THREAD __declspec(thread)
 
-#ifndef _countof
-#define _countof(Array) RTL_NUMBER_OF(Array)
-#endif
-
 /* Not in C++, where they break the standard library. */
 #if !defined(__cplusplus) && !defined(NOMINMAX)
 #ifndef min
@@ -34,10 +29,4 @@
 #endif
 #define __max(a, b) (((a) > (b)) ? (a) : (b))
 #define __min(a, b) (((a) < (b)) ? (a) : (b))
-
-/* Microsoft's names of functions of the host's C library. */
-#define _stricmp strcasecmp
-#define _strnicmp strncasecmp
-#define _strdup strdup
-
 #endif
