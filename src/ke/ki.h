@@ -163,6 +163,7 @@ typedef struct _KTHREAD {
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     PVOID volatile InterruptFrame;   /* the registers that it was stopped with; NULL: it was not, or by itself */
     PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
+    HAL_PLACE Shown;                 /* where it was when its registers were read; under SuspendLock */
     HAL_PLACE Elsewhere;             /* with Elsewhere in the wait register */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;

@@ -418,28 +418,31 @@ static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
     return Wanted.Status;
 }
 
+/* With SuspendLock held. */
+static NTSTATUS KiReadStopped(PKTHREAD Thread, PVOID Frame, PCONTEXT Context)
+{
+    NTSTATUS Status = Frame != NULL ? HalReadFrame(Frame, Context) : KiAskForRegisters(Thread, Context);
+    if (NT_SUCCESS(Status)) {
+        HalNotePlace(Context, &Thread->Shown);
+    }
+    return Status;
+}
+
 /*
  * With SuspendLock held. New registers for a thread that waits or is in a system service are for later, as on Windows: it
  * takes them when it leaves the service, which has ended its wait, dropped its references and released its locks. Only the
  * place can be changed: the other registers are those of the service. A thread that waits outside of a service has blocks
- * on its stack that are in the queue of a user-mode lock; it takes them when it leaves its next service.
+ * on its stack that are in the queue of a user-mode lock; it takes them when it leaves its next service. What is new is
+ * compared with what was shown: a sleeping thread may have moved since.
  */
-static NTSTATUS KiSendElsewhere(PKTHREAD Thread, PVOID Frame, const CONTEXT *Context)
+static NTSTATUS KiSendElsewhere(PKTHREAD Thread, const CONTEXT *Context)
 {
-#ifdef CONTEXT_CONTROL /* elsewhere a context has no members */
-    CONTEXT Now = {.ContextFlags = CONTEXT_CONTROL};
-    NTSTATUS Status = Frame != NULL ? HalReadFrame(Frame, &Now) : KiAskForRegisters(Thread, &Now);
-    if (NT_SUCCESS(Status) && HalQueryPlace(&Now, Context, &Thread->Elsewhere)) {
+    NTSTATUS Status = HalQueryPlace(&Thread->Shown, Context, &Thread->Elsewhere);
+    if (Status == STATUS_SUCCESS) {
         /* release: pairs with the acquire in KiLeaveServices; the place is there */
         __atomic_fetch_or(&Thread->WaitRegister, KI_WAIT_ELSEWHERE, __ATOMIC_RELEASE);
     }
-    return Status;
-#else
-    UNREFERENCED_PARAMETER(Thread);
-    UNREFERENCED_PARAMETER(Frame);
-    UNREFERENCED_PARAMETER(Context);
-    return STATUS_NOT_SUPPORTED;
-#endif
+    return NT_SUCCESS(Status) ? STATUS_SUCCESS : Status;
 }
 
 static BOOLEAN KiMayGoElsewhere(PKTHREAD Thread)
@@ -467,10 +470,9 @@ static NTSTATUS KiAccessStopped(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write
         return STATUS_NOT_SUPPORTED;
     }
     if (!Write) {
-        return Frame != NULL ? HalReadFrame(Frame, Context) : KiAskForRegisters(Thread, Context);
+        return KiReadStopped(Thread, Frame, Context);
     }
-    return Frame != NULL && Thread->ServiceDepth == 0 ? HalWriteFrame(Frame, Context)
-                                                      : KiSendElsewhere(Thread, Frame, Context);
+    return Frame != NULL && Thread->ServiceDepth == 0 ? HalWriteFrame(Frame, Context) : KiSendElsewhere(Thread, Context);
 }
 
 /* STATUS_PENDING: the thread has not stopped yet. */

@@ -176,7 +176,7 @@ static void expect_elsewhere(HANDLE thread)
 {
     DWORD code = 0;
 
-    assert_int_equal(WaitForSingleObject(thread, 120000), WAIT_OBJECT_0);
+    assert_int_equal(WaitForSingleObject(thread, 60000), WAIT_OBJECT_0);
     GetExitCodeThread(thread, &code);
     assert_int_equal(code, 33);
     CloseHandle(thread);
