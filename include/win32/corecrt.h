@@ -39,7 +39,11 @@
 
 INTERLOCK_BEGIN
 
-#ifndef __cplusplus /* -std=c99 hides these declarations of the host's headers */
+#ifndef __cplusplus /* -std=c89 and -std=c99 hide these declarations of the host's headers */
+extern long long atoll(const char *Text);
+extern long long llabs(long long Value);
+extern long long strtoll(const char *Text, char **End, int Base);
+extern unsigned long long strtoull(const char *Text, char **End, int Base);
 extern void *aligned_alloc(size_t Alignment, size_t Size);
 extern int fileno(FILE *Stream);
 extern FILE *fdopen(int Descriptor, const char *Mode);

@@ -31,6 +31,19 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #pragma redefine_extname vwprintf InterlockVwprintf
 #pragma redefine_extname vfwprintf InterlockVfwprintf
 #pragma redefine_extname vswprintf InterlockVsnwprintf
+/* In C++ wcschr and its like are overloaded, with names of their own: only windows.h has those. */
+#pragma redefine_extname wcslen InterlockWcslen
+#pragma redefine_extname wcsnlen InterlockWcsnlen
+#pragma redefine_extname wcscpy InterlockWcscpy
+#pragma redefine_extname wcsncpy InterlockWcsncpy
+#pragma redefine_extname wcscat InterlockWcscat
+#pragma redefine_extname wcsncat InterlockWcsncat
+#pragma redefine_extname wcscmp InterlockWcscmp
+#pragma redefine_extname wcsncmp InterlockWcsncmp
+#pragma redefine_extname wcsspn InterlockWcsspn
+#pragma redefine_extname wcscspn InterlockWcscspn
+#pragma redefine_extname wcstol InterlockWcstol
+#pragma redefine_extname wcstoul InterlockWcstoul
 #endif
 #endif
 
