@@ -15,6 +15,7 @@ static const struct {
     {KI_WAIT_USER_APC, "user_apc"},       {KI_WAIT_ALERTED(KernelMode), "kernel_alert"},
     {KI_WAIT_ALERTED(UserMode), "user_alert"}, {KI_WAIT_ALERT_BY_ID_PENDING, "alert_by_id"},
     {KI_WAIT_EXIT, "exit"},
+    {KI_WAIT_ELSEWHERE, "elsewhere"},
 };
 
 static const char *mode_name(unsigned mode)

@@ -692,8 +692,8 @@ NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCL
 struct _CONTEXT;
 
 /* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64. The
-   registers of a thread that waits in the library are those of its sleep in the host, and cannot be set
-   (STATUS_NOT_SUPPORTED). Since NT 3.1. */
+   registers of a thread that waits in the library are those of its sleep in the host; of new ones it takes Rip and Rsp,
+   when its wait has ended. Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 

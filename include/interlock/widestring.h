@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include <interlock/windef.h>
+#include <interlock/linkage.h>
 
 INTERLOCK_BEGIN
 

@@ -13,22 +13,17 @@
 #include <string.h>
 
 #include <interlock/annotations.h>
-#include <interlock/prefix.h>
+#include <interlock/linkage.h>
 
-/* Linkage. Every public header puts its prototypes between INTERLOCK_BEGIN and INTERLOCK_END. */
+/* Linkage. */
 #ifdef __cplusplus
-#define EXTERN_C        extern "C"
-#define INTERLOCK_BEGIN extern "C" {
-#define INTERLOCK_END   }
+#define EXTERN_C extern "C"
 #else
 #define EXTERN_C extern
-#define INTERLOCK_BEGIN
-#define INTERLOCK_END
 #endif
 #define EXTERN_C_START INTERLOCK_BEGIN
 #define EXTERN_C_END   INTERLOCK_END
 
-#define INTERLOCK_API __attribute__((visibility("default")))
 #ifndef NTSYSAPI
 #define NTSYSAPI INTERLOCK_API
 #endif
@@ -116,14 +111,7 @@ typedef void *PVOID, *LPVOID, *HANDLE, *PVOID64;
 typedef const void *LPCVOID;
 typedef HANDLE *PHANDLE, *LPHANDLE;
 
-/* UTF-16 code units: char16_t, or wchar_t with -fshort-wchar. */
-#if __SIZEOF_WCHAR_T__ == 2
-typedef wchar_t WCHAR;
-#elif defined(__cplusplus)
-typedef char16_t WCHAR;
-#else
-typedef __CHAR16_TYPE__ WCHAR;
-#endif
+/* UTF-16 code units; WCHAR is in linkage.h. */
 typedef WCHAR *PWCHAR, *LPWCH, *PWCH, *NWPSTR, *LPWSTR, *PWSTR;
 typedef const WCHAR *LPCWCH, *PCWCH, *LPCWSTR, *PCWSTR;
 typedef PWSTR *PZPWSTR;

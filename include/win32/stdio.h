@@ -19,15 +19,7 @@
 #pragma pop_macro("__format__")
 #pragma pop_macro("__USE_FORTIFY_LEVEL")
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-/* as in interlock/win32/crt.h, which needs this header itself */
-int _vsnprintf(char *Buffer, size_t Count, const char *Format, __builtin_va_list Arguments);
-int _snprintf(char *Buffer, size_t Count, const char *Format, ...);
-#ifdef __cplusplus
-}
-#endif
+#include <corecrt.h>
 #else
 #include_next <stdio.h>
 #endif

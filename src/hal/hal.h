@@ -371,6 +371,13 @@ ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* inne
 BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line)); /* FALSE: there is no such file */
 BOOLEAN HalAppendText(PCSTR Path, PCSTR Text);      /* creates it */
 
+/* Where a thread continues; context.h has its use. */
+typedef struct _HAL_PLACE {
+    ULONG64 Rip;
+    ULONG64 Rsp;
+    BOOLEAN Enters; /* a function, with a stack that nobody has prepared */
+} HAL_PLACE, *PHAL_PLACE;
+
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
    exports what the program's dynamic symbol table has of it. */
 typedef enum _HAL_MODULE { HalLibrary, HalProgram } HAL_MODULE;

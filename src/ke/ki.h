@@ -61,11 +61,13 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
  *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *   bit  25    Outside: the current wait has an object of the world, whose record has to be claimed first (outside.h)
+ *   bit  26    Elsewhere: another thread has given this one a place to continue at after its wait (suspend.c)
  *
  * Invariants: bits 10-14, 17, 20, 22 and 25 change only when a wait begins or ends. The thread that clears Active by
  * compare-exchange ends the wait, and only that thread may consume an object for it. Any thread may set the pending bits
  * 5-9, 15, 16 and 21 at any time; the thread itself clears them, except for Exit, which stays. Bit 23 changes with the
- * alert that is taken; only the thread itself changes bit 24.
+ * alert that is taken; only the thread itself changes bit 24. Bit 26 is set under SuspendLock, while the thread is
+ * suspended; the thread itself clears it.
  */
 #define KI_WAIT_STATE_MASK 0x00000007u
 #define KI_WAIT_AFFINITY 0x00000008u
@@ -90,6 +92,7 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 #define KI_WAIT_KERNEL_ALERT 0x00800000u
 #define KI_WAIT_THREAD_WANTED 0x01000000u
 #define KI_WAIT_OUTSIDE 0x02000000u
+#define KI_WAIT_ELSEWHERE 0x04000000u
 
 /* Bits of WaitNext. The second keeps all waits off the fast paths, which do not report their timeout to the
    verifier. */
@@ -162,6 +165,8 @@ typedef struct _KTHREAD {
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     PVOID volatile InterruptFrame;   /* the registers at its suspension; NULL: not suspended, or by itself */
     PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
+    HAL_PLACE Shown;                 /* where it was when its registers were read; under SuspendLock */
+    HAL_PLACE Elsewhere;             /* with Elsewhere in the wait register */
     KAPC SchedulerApc;
     KEVENT SuspendEvent;
 
@@ -349,6 +354,7 @@ extern KI_LOCK KiSlotInitializationLock;         /* no slot gets a new thread me
 /* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
 NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
 VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may end here */
+VOID KiLeaveServices(PKTHREAD Thread);           /* delivers what is pending; returns elsewhere if the registers were set */
 BOOLEAN KiIsExiting(PKTHREAD Thread);            /* it must end, or is ending */
 VOID KiClaimExit(PKTHREAD Thread);               /* from here on the thread ends by itself */
 VOID KiRecordTimes(PKTHREAD Thread);             /* afterwards no call of the host is about the thread */
@@ -559,7 +565,7 @@ FORCEINLINE VOID KiEnterDispatcher(PKTHREAD Thread)
 FORCEINLINE BOOLEAN KiIsDeliveryPending(PKTHREAD Thread)
 {
     return (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) &
-            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED)) != 0;
+            (KI_WAIT_APC | KI_WAIT_EXIT | KI_WAIT_THREAD_WANTED | KI_WAIT_ELSEWHERE)) != 0;
 }
 
 /* Leaving the outermost section delivers a suspension or APC that arrived meanwhile. */
@@ -592,7 +598,7 @@ FORCEINLINE VOID KiExitService(PKTHREAD Thread)
     Thread->ServiceDepth -= 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (Thread->ServiceDepth == 0 && __builtin_expect(KiIsDeliveryPending(Thread), 0)) {
-        KiDeliverApc(Thread);
+        KiLeaveServices(Thread);
     }
 }
 

@@ -366,7 +366,7 @@ static PVOID KiStoppedFrame(PKTHREAD Thread)
 }
 
 /* A thread that has stopped in a wait of the library sleeps in the host and is interrupted there: its handler publishes
-   the registers, and the thread keeps sleeping. They cannot be changed: the wait continues with them. */
+   the registers, and the thread keeps sleeping. */
 typedef struct _KI_REGISTERS_WANTED {
     PCONTEXT Context;
     NTSTATUS Status;
@@ -409,13 +409,61 @@ static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
     return Wanted.Status;
 }
 
+/* With SuspendLock held. */
+static NTSTATUS KiReadStopped(PKTHREAD Thread, PVOID Frame, PCONTEXT Context)
+{
+    NTSTATUS Status = Frame != NULL ? HalReadFrame(Frame, Context) : KiAskForRegisters(Thread, Context);
+    if (NT_SUCCESS(Status)) {
+        HalNotePlace(Context, &Thread->Shown);
+    }
+    return Status;
+}
+
+/*
+ * With SuspendLock held. New registers for a thread that waits or is in a system service are for later, as on Windows: it
+ * takes them when it leaves the service, which has ended its wait, dropped its references and released its locks. Only the
+ * place can be changed: the other registers are those of the service. A thread that waits outside of a service has blocks
+ * on its stack that are in the queue of a user-mode lock; it takes them when it leaves its next service. What is new is
+ * compared with what was shown: a sleeping thread may have moved since.
+ */
+static NTSTATUS KiSendElsewhere(PKTHREAD Thread, const CONTEXT *Context)
+{
+    NTSTATUS Status = HalQueryPlace(&Thread->Shown, Context, &Thread->Elsewhere);
+    if (Status == STATUS_SUCCESS) {
+        /* release: pairs with the acquire in KiLeaveServices; the place is there */
+        __atomic_fetch_or(&Thread->WaitRegister, KI_WAIT_ELSEWHERE, __ATOMIC_RELEASE);
+    }
+    return NT_SUCCESS(Status) ? STATUS_SUCCESS : Status;
+}
+
+static BOOLEAN KiMayGoElsewhere(PKTHREAD Thread)
+{
+    /* in a handler of the host the frame to leave is another one: the thread takes the place later */
+    return Thread == HalCurrentThread && Thread->ServiceDepth == 0 && Thread->DispatcherDepth == 0 &&
+           HalInterruptFrame == NULL && KiKernelApcDeliverable(Thread) && !Thread->ApcState.KernelApcInProgress;
+}
+
+VOID KiLeaveServices(PKTHREAD Thread)
+{
+    KiDeliverApc(Thread);
+    /* acquire: pairs with the release in KiSendElsewhere */
+    if ((__atomic_load_n(&Thread->WaitRegister, __ATOMIC_ACQUIRE) & KI_WAIT_ELSEWHERE) != 0 && KiMayGoElsewhere(Thread)) {
+        /* relaxed: only the thread itself clears it */
+        __atomic_fetch_and(&Thread->WaitRegister, ~KI_WAIT_ELSEWHERE, __ATOMIC_RELAXED);
+        HalContinueAt(&Thread->Elsewhere);
+    }
+}
+
 static NTSTATUS KiAccessStopped(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
 {
     PVOID Frame = KiStoppedFrame(Thread);
-    if (Frame != NULL) {
-        return Write ? HalWriteFrame(Frame, Context) : HalReadFrame(Frame, Context);
+    if (Thread->SuspendCount == 0) {
+        return STATUS_NOT_SUPPORTED;
     }
-    return Write || Thread->SuspendCount == 0 ? STATUS_NOT_SUPPORTED : KiAskForRegisters(Thread, Context);
+    if (!Write) {
+        return KiReadStopped(Thread, Frame, Context);
+    }
+    return Frame != NULL && Thread->ServiceDepth == 0 ? HalWriteFrame(Frame, Context) : KiSendElsewhere(Thread, Context);
 }
 
 /* STATUS_PENDING: the thread has not stopped yet. */

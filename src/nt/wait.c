@@ -268,7 +268,12 @@ NTSTATUS NtDelayExecution(BOOLEAN Alertable, PLARGE_INTEGER DelayInterval)
     if (DelayInterval == NULL) {
         return STATUS_ACCESS_VIOLATION;
     }
-    return KeDelayExecutionThread(UserMode, Alertable, DelayInterval);
+    NTSTATUS Status = KeDelayExecutionThread(UserMode, Alertable, DelayInterval);
+    PKTHREAD Thread = KiCurrentThread();
+    if (KiIsDeliveryPending(Thread)) { /* it had nothing to protect, but ends as other services do */
+        KiLeaveServices(Thread);
+    }
+    return Status;
 }
 
 NTSTATUS NtYieldExecution(VOID)

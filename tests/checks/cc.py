@@ -135,6 +135,23 @@ def longs(tap, copy, c, cxx):
             ["./longs"]))
 
 
+def standard_headers(tap, copy, c, cxx):
+    """Sources without windows.h find Microsoft's C library in the standard headers, and none of windows.h's types."""
+    work = copy.project()
+    shutil.copy(work / "microsoft.c", work / "microsoft.cpp")
+    for options in (["-std=c89"], ["-std=c99"], ["-std=gnu17", "-O2"]):
+        tap.case(f"{c} {options[0]}: Microsoft's names in the standard headers", copy.all(
+            work, ["interlock", "cc", f"--compiler={c}", "-Wall", "-Wextra", "-Werror", *options, "microsoft.c", "-o", "microsoft"],
+            ["./microsoft"]))
+    (work / "all.cpp").write_text("".join(f"#include <{name}>\n" for name in (
+        "cstring", "cstdlib", "cstdio", "ctime", "cwchar", "string", "algorithm", "random", "regex", "thread", "iostream", "mutex")) +
+        '#include "microsoft.cpp"\n')
+    for standard in ("c++11", "c++2b"):
+        tap.case(f"{cxx} {standard}: likewise", copy.all(
+            work, ["interlock", "c++", f"--compiler={cxx}", "-Wall", "-Wextra", "-Werror", f"-std={standard}", "all.cpp", "-o", "all"],
+            ["./all"]))
+
+
 def wide_main(tap, copy, c, cxx):
     work = copy.project()
     shutil.copy(work / "wide.c", work / "wide.cpp")
@@ -201,6 +218,7 @@ def main():
         for c, cxx in COMPILERS.items():
             one_compiler(tap, copy, c, cxx)
             formats(tap, copy, c, cxx)
+            standard_headers(tap, copy, c, cxx)
             wide_main(tap, copy, c, cxx)
             longs(tap, copy, c, cxx)
             build_systems(tap, copy, c, cxx)

@@ -46,8 +46,8 @@ HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
 # header that includes it.
-BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "ntdef.h", "ntstatus.h", "prefix.h",
-        "safeinteger.h", "safestring.h", "widestring.h", "windef.h"}
+BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "linkage.h", "ntdef.h", "ntstatus.h", "prefix.h",
+        "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h"}
 MORE = {"verifier.h": "ke", "dbg.h": "ex", "iotest.h": "io", "rtldriver.h": "rtl", "threadpool.h": "rtl"}
 
 # What a file outside of src/hal may take from the compiler and the C library: nothing of it depends

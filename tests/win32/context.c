@@ -137,8 +137,7 @@ static void the_registers_of_a_waiting_thread(void **state)
         assert_true(context.Rsp != 0 && context.Rip != 0);
         assert_true(GetThreadContext(thread, &again)); /* it has not moved */
         assert_true(again.Rsp == context.Rsp && again.Rip == context.Rip);
-        assert_false(SetThreadContext(thread, &context));
-        assert_int_equal(GetLastError(), ERROR_NOT_SUPPORTED);
+        assert_true(SetThreadContext(thread, &context)); /* as it was */
         SetEvent(events[0]);
         SetEvent(events[1]);
         assert_int_equal(WaitForSingleObject(thread, 0), WAIT_TIMEOUT); /* suspended */
@@ -152,6 +151,78 @@ static void the_registers_of_a_waiting_thread(void **state)
     }
     CloseHandle(events[0]);
     CloseHandle(events[1]);
+}
+
+static DWORD WINAPI sleep_for_ever(LPVOID ready)
+{
+    SetEvent(ready);
+    for (;;)
+        Sleep(1);
+    return 0;
+}
+
+static void send_elsewhere(HANDLE thread)
+{
+    CONTEXT context = {.ContextFlags = CONTEXT_CONTROL};
+
+    assert_int_equal(SuspendThread(thread), 0);
+    assert_true(GetThreadContext(thread, &context));
+    context.Rip = (ULONG64)(ULONG_PTR)end_here;
+    assert_true(SetThreadContext(thread, &context));
+    assert_int_equal(ResumeThread(thread), 1);
+}
+
+static void expect_elsewhere(HANDLE thread)
+{
+    DWORD code = 0;
+
+    assert_int_equal(WaitForSingleObject(thread, 60000), WAIT_OBJECT_0);
+    GetExitCodeThread(thread, &code);
+    assert_int_equal(code, 33);
+    CloseHandle(thread);
+}
+
+/* New registers do not end a wait: the thread has them when its wait has ended. */
+static void a_waiting_thread_continues_elsewhere(void **state)
+{
+    HANDLE events[2] = {CreateEventA(NULL, TRUE, FALSE, NULL), CreateEventA(NULL, TRUE, FALSE, NULL)};
+
+    (void)state;
+    for (unsigned long round = test_rounds(40); round != 0; round--) {
+        BOOL all = round % 2 != 0;
+        DWORD id;
+        HANDLE thread = CreateThread(NULL, 0, all ? wait_for_both : wait_for_event, all ? (LPVOID)events : events[0], 0, &id);
+
+        while (!sleeps_in_the_host(id))
+            SwitchToThread();
+        send_elsewhere(thread);
+        while (!sleeps_in_the_host(id))
+            SwitchToThread();
+        assert_int_equal(WaitForSingleObject(thread, 0), WAIT_TIMEOUT);
+        SetEvent(events[0]);
+        SetEvent(events[1]);
+        expect_elsewhere(thread);
+        ResetEvent(events[0]);
+        ResetEvent(events[1]);
+    }
+    CloseHandle(events[0]);
+    CloseHandle(events[1]);
+}
+
+/* Asleep, between two sleeps, or in the library: wherever it is. */
+static void a_sleeping_thread_continues_elsewhere(void **state)
+{
+    HANDLE ready = CreateEventA(NULL, FALSE, FALSE, NULL);
+
+    (void)state;
+    for (unsigned long round = test_rounds(200); round != 0; round--) {
+        HANDLE thread = CreateThread(NULL, 0, sleep_for_ever, ready, 0, NULL);
+
+        assert_int_equal(WaitForSingleObject(ready, 120000), WAIT_OBJECT_0);
+        send_elsewhere(thread);
+        expect_elsewhere(thread);
+    }
+    CloseHandle(ready);
 }
 
 static void where_there_are_no_registers(void **state)
@@ -187,6 +258,8 @@ int main(void)
         cmocka_unit_test(the_registers_of_a_running_thread),
         cmocka_unit_test(a_thread_continues_elsewhere),
         cmocka_unit_test(the_registers_of_a_waiting_thread),
+        cmocka_unit_test(a_waiting_thread_continues_elsewhere),
+        cmocka_unit_test(a_sleeping_thread_continues_elsewhere),
         cmocka_unit_test(where_there_are_no_registers),
 #endif
     };

@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as in gcc for Windows. The formats are Microsoft's
-   (keywords.h): the compiler would check them by the host's rules. */
+   (keywords.h): the compiler would check them by the host's rules. Sources have Microsoft's pragmas (warning, comment). */
 static const char predefined[] = "-D_WIN32=1 -D_WIN64=1 -DWIN32=1 -D_INTEGRAL_MAX_BITS=64 -fshort-wchar -fms-extensions -fPIC "
-                                 "-D__INTERLOCK_CC__=1 -Wno-format -fno-builtin-printf -fno-builtin-fprintf "
+                                 "-D__INTERLOCK_CC__=1 -Wno-format -Wno-unknown-pragmas -fno-builtin-printf -fno-builtin-fprintf "
                                  "-fno-builtin-sprintf -fno-builtin-snprintf -fno-builtin-vprintf -fno-builtin-vfprintf "
                                  "-fno-builtin-vsprintf -fno-builtin-vsnprintf "
 #if defined(__x86_64__)

@@ -14,9 +14,9 @@
 
 const look_kind look_kinds[LOOK_COUNT] = {
     [LOOK_LONG_INTERLOCKED] = {"long-interlocked", "long passed to Interlocked functions",
-                               "They change 32 bits, long has 64: declare it LONG."},
+                               "long has 64 bits. interlock cc changes all of them, other compilers half: declare it LONG."},
     [LOOK_SCAN_LONG] = {"scan-long", "%ld and similar in scanf", "It stores 64 bits into a LONG or DWORD of 32: use %d, %u."},
-    [LOOK_PRINT_LONG] = {"print-long", "%ld and similar", "It prints 64 bits of a LONG or DWORD of 32: use %d, %u; -Wformat finds them."},
+    [LOOK_PRINT_LONG] = {"print-long", "%ld and similar", "With interlock cc it prints 32 bits, also of a long of 64. For other compilers use %d, %u; -Wformat finds them."},
     [LOOK_LONG_LIMITS] = {"long-limits", "limits of long", "They are those of 64 bits, not of LONG and DWORD."},
     [LOOK_SIZE_OF_LONG] = {"size-of-long", "sizeof(long)", "It is 8, not 4."},
     [LOOK_REDECLARED] = {"redeclared", "prototypes of Windows functions", "With long for LONG or DWORD they conflict: include windows.h."},
@@ -29,8 +29,8 @@ const look_kind look_kinds[LOOK_COUNT] = {
     [LOOK_FAULT] = {"fault", "faults as exceptions", "A fault ends the process, or is a signal."},
     [LOOK_ASSEMBLY] = {"assembly", "Microsoft's inline assembly", "gcc and clang have another syntax."},
     [LOOK_ALIGN_STRUCT] = {"align-struct", "__declspec(align) before struct", "It has no effect there: write it behind struct."},
-    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names reach processes of the same user only: see docs/processes.md."},
-    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know only the library's own modules and functions."},
+    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names reach processes of the same user, Global\\ others only where an administrator says so."},
+    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know the library's own modules and functions."},
     [LOOK_WIDE_LIBRARY] = {"wide-library", "wide strings and streams of C++", "With a wchar_t of 16 bits they must not be used."},
 };
 

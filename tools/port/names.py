@@ -11,12 +11,24 @@ from pathlib import Path
 FORGET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\}\s*\w+;', re.S)
 
 
+def pasted(text):
+    """Names that macros of the headers make: CreateEvent INTERLOCK_AW(CreateEvent), and the functions of corecrt_strings.h and
+    strsafe.h, which are written once for both kinds of characters."""
+    names = {f"{name}{letter}" for name in re.findall(r"INTERLOCK_AW\((\w+)\)", text) for letter in "AW"}
+    for prefix, macro in (("", "INTERLOCK_CRT_NAME"), ("_", "INTERLOCK_CRT_OWN")):
+        names |= {f"{prefix}{kind}{name}" for name in re.findall(macro + r"\((\w+)\)", text) for kind in ("str", "wcs")}
+    for before, letters, name in re.findall(r"INTERLOCK_CRT_PRINT\((\w*), (\w*), (\w+)\)", text):
+        names |= {before + letters + name, f"{before}{letters}w{name}"}
+    return names
+
+
 def own_names(include):
     """(identifiers of the headers, names of the headers, files that were read)"""
     words, names, files = set(), set(), []
     for path in sorted(path for path in include.rglob("*") if path.is_file() and path.name != "meson.build"):
         files.append(path)
-        words |= set(re.findall(r"[A-Za-z_]\w*", FORGET.sub(" ", path.read_text(encoding="utf-8"))))
+        text = FORGET.sub(" ", path.read_text(encoding="utf-8"))
+        words |= set(re.findall(r"[A-Za-z_]\w*", text)) | pasted(text)
         for folder in ("win32", "wdk"):
             if (include / folder) in path.parents:
                 names.add(path.relative_to(include / folder).as_posix())

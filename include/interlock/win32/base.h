@@ -16,9 +16,6 @@
 
 INTERLOCK_BEGIN
 
-#ifndef WINBASEAPI
-#define WINBASEAPI INTERLOCK_API
-#endif
 #define WINAPIV
 #define APIPRIVATE
 #define PASCAL
@@ -258,7 +255,7 @@ WINBASEAPI BOOL WINAPI DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSour
 /* Stores the inherit and protect-from-close flags. Since NT 3.51. */
 WINBASEAPI BOOL WINAPI GetHandleInformation(HANDLE hObject, LPDWORD lpdwFlags);
 
-/* Sets these flags. Differs: handles are never inherited. Since NT 3.51. */
+/* Sets these flags. Differs: not every kind of handle is inherited (docs/processes.md). Since NT 3.51. */
 WINBASEAPI BOOL WINAPI SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags);
 
 /* Returns TRUE if both handles refer to one object; otherwise fails with ERROR_NOT_SAME_OBJECT. Since 10. */
@@ -466,8 +463,8 @@ WINBASEAPI HANDLE WINAPI CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFI
 WINBASEAPI BOOL WINAPI QueryMemoryResourceNotification(HANDLE ResourceNotificationHandle, PBOOL ResourceState);
 
 /*
- * Modules. kernel32, kernelbase, ntdll, msvcrt and ucrtbase, with or without .dll and in any case, are this library, as are
- * the API sets api-ms-win-core-... and api-ms-win-crt-...; NULL is the program.
+ * Modules. kernel32, kernelbase, ntdll, msvcrt, ucrtbase and winmm, with or without .dll and in any case, are this library, as
+ * are the API sets api-ms-win-core-..., api-ms-win-crt-... and api-ms-win-mm-...; NULL is the program.
  */
 
 /* Returns the module with this name; NULL and ERROR_MOD_NOT_FOUND if there is none. Since NT 3.1. */

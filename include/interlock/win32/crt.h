@@ -1,10 +1,16 @@
-/* win32/crt.h: functions of Microsoft's C library that the library has. corecrt.h includes it and has those that are inline. */
+/*
+ * win32/crt.h: functions of Microsoft's C library that the library has. corecrt.h includes it and has those that are inline.
+ * Under `interlock cc` both come with string.h, stdlib.h and stdio.h, so they use no type of windows.h but WCHAR.
+ */
 #ifndef INTERLOCK_WIN32_CRT_H
 #define INTERLOCK_WIN32_CRT_H
 
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
-#include <interlock/win32/base.h>
+#include <interlock/linkage.h>
 
 INTERLOCK_BEGIN
 

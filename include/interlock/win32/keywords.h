@@ -24,12 +24,27 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #pragma redefine_extname vfprintf InterlockVfprintf
 #pragma redefine_extname vsprintf InterlockVsprintf
 #pragma redefine_extname vsnprintf InterlockVsnprintf
+#if __SIZEOF_WCHAR_T__ == 2
 #pragma redefine_extname wprintf InterlockWprintf
 #pragma redefine_extname fwprintf InterlockFwprintf
 #pragma redefine_extname swprintf InterlockSnwprintf
 #pragma redefine_extname vwprintf InterlockVwprintf
 #pragma redefine_extname vfwprintf InterlockVfwprintf
 #pragma redefine_extname vswprintf InterlockVsnwprintf
+/* In C++ wcschr and its like are overloaded, with names of their own: only windows.h has those. */
+#pragma redefine_extname wcslen InterlockWcslen
+#pragma redefine_extname wcsnlen InterlockWcsnlen
+#pragma redefine_extname wcscpy InterlockWcscpy
+#pragma redefine_extname wcsncpy InterlockWcsncpy
+#pragma redefine_extname wcscat InterlockWcscat
+#pragma redefine_extname wcsncat InterlockWcsncat
+#pragma redefine_extname wcscmp InterlockWcscmp
+#pragma redefine_extname wcsncmp InterlockWcsncmp
+#pragma redefine_extname wcsspn InterlockWcsspn
+#pragma redefine_extname wcscspn InterlockWcscspn
+#pragma redefine_extname wcstol InterlockWcstol
+#pragma redefine_extname wcstoul InterlockWcstoul
+#endif
 #endif
 
 /* Calling conventions. There is only one. */
@@ -83,6 +98,15 @@ struct interlock_keywords; /* a translation unit of this header alone must decla
 #define INTERLOCK_DECLSPEC_thread , thread_local
 #else
 #define INTERLOCK_DECLSPEC_thread , _Thread_local
+#endif
+
+#ifndef _declspec
+#define _declspec __declspec
+#endif
+#if !defined(__clang__) /* which knows them with Microsoft's extensions */
+#define __pragma(...) INTERLOCK_PRAGMA(__VA_ARGS__)
+#define INTERLOCK_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define __FUNCSIG__ __PRETTY_FUNCTION__
 #endif
 
 #ifndef _cdecl

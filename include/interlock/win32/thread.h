@@ -65,7 +65,7 @@ WINBASEAPI HANDLE WINAPI CreateRemoteThreadEx(HANDLE hProcess, LPSECURITY_ATTRIB
 WINBASEAPI HANDLE WINAPI OpenThread(DWORD dwDesiredAccess, BOOL bInheritHandle, DWORD dwThreadId);
 
 /* Ends the calling thread with an exit code. Does not return. Differs: unwinds C++ frames and runs the host's cleanup
-   handlers; the process exits with 0 after its last thread. Since NT 3.1. */
+   handlers. Since NT 3.1. */
 WINBASEAPI DECLSPEC_NORETURN VOID WINAPI ExitThread(DWORD dwExitCode);
 
 /* Asks a thread to end, without any cleanup of its own. Differs: the thread ends outside the library's own critical

@@ -1,0 +1,13 @@
+/* time.h of the host; under `interlock cc` with what Microsoft's C library has. */
+#ifndef INTERLOCK_WIN32_TIME_H
+#define INTERLOCK_WIN32_TIME_H
+
+#pragma GCC system_header /* include_next */
+
+#include_next <time.h>
+
+#ifdef __INTERLOCK_CC__
+#include <corecrt.h>
+#endif
+
+#endif
