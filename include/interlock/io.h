@@ -22,6 +22,61 @@ NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_
 /* Blocks until the routine no longer runs and frees the object. At PASSIVE_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
+/* Registers of a device, in memory of the test. Each access is made once, in the order of the program. */
+
+/* Internal: the functions of one size. */
+#define INTERLOCK_REGISTER_FAMILY(Size)                                                                                \
+    FORCEINLINE Size READ_REGISTER_##Size(volatile Size *Register)                                                     \
+    {                                                                                                                  \
+        Size Value = *Register;                                                                                        \
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);                                                                       \
+        return Value;                                                                                                  \
+    }                                                                                                                  \
+    FORCEINLINE VOID WRITE_REGISTER_##Size(volatile Size *Register, Size Value)                                        \
+    {                                                                                                                  \
+        __atomic_thread_fence(__ATOMIC_RELEASE);                                                                       \
+        *Register = Value;                                                                                             \
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                       \
+    }                                                                                                                  \
+    FORCEINLINE VOID READ_REGISTER_BUFFER_##Size(volatile Size *Register, Size *Buffer, ULONG Count)                   \
+    {                                                                                                                  \
+        ULONG Index;                                                                                                   \
+        for (Index = 0; Index < Count; Index++)                                                                        \
+            Buffer[Index] = READ_REGISTER_##Size(&Register[Index]);                                                    \
+    }                                                                                                                  \
+    FORCEINLINE VOID WRITE_REGISTER_BUFFER_##Size(volatile Size *Register, Size *Buffer, ULONG Count)                  \
+    {                                                                                                                  \
+        ULONG Index;                                                                                                   \
+        for (Index = 0; Index < Count; Index++)                                                                        \
+            WRITE_REGISTER_##Size(&Register[Index], Buffer[Index]);                                                    \
+    }
+INTERLOCK_REGISTER_FAMILY(UCHAR)
+INTERLOCK_REGISTER_FAMILY(USHORT)
+INTERLOCK_REGISTER_FAMILY(ULONG)
+INTERLOCK_REGISTER_FAMILY(ULONG64)
+#undef INTERLOCK_REGISTER_FAMILY
+
+/* The stack of the calling thread. */
+
+/* Stores the lowest address of the stack, and the one above its highest. Since 2000. */
+NTKERNELAPI VOID IoGetStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit);
+
+/* Returns how much of the stack is left. Since 2000. */
+FORCEINLINE ULONG_PTR IoGetRemainingStackSize(VOID)
+{
+    ULONG_PTR low, high;
+    IoGetStackLimits(&low, &high);
+    return (ULONG_PTR)&low - low;
+}
+
+/* Returns TRUE if the region is in the stack. Since Vista. */
+FORCEINLINE LOGICAL IoWithinStackLimits(ULONG_PTR RegionStart, SIZE_T RegionSize)
+{
+    ULONG_PTR low, high;
+    IoGetStackLimits(&low, &high);
+    return RegionStart >= low && RegionStart <= high && RegionSize <= high - RegionStart;
+}
+
 /*
  * Work items. Run by the threads of ExQueueWorkItem. The device or driver object is passed to the routine and referenced
  * from the queueing until the routine has returned. It may be NULL, or what a test has in its place: that is only passed. A routine may free its item or queue it again.

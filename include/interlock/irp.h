@@ -65,6 +65,47 @@ struct _IO_STACK_LOCATION;
 #define IRP_MJ_PNP_POWER 0x1b
 #define IRP_MJ_MAXIMUM_FUNCTION 0x1b
 
+/* IO_STACK_LOCATION.MinorFunction: plug and play, power and WMI, for drivers that pass such requests down the stack. */
+#define IRP_MN_START_DEVICE 0x00
+#define IRP_MN_QUERY_REMOVE_DEVICE 0x01
+#define IRP_MN_REMOVE_DEVICE 0x02
+#define IRP_MN_CANCEL_REMOVE_DEVICE 0x03
+#define IRP_MN_STOP_DEVICE 0x04
+#define IRP_MN_QUERY_STOP_DEVICE 0x05
+#define IRP_MN_CANCEL_STOP_DEVICE 0x06
+#define IRP_MN_QUERY_DEVICE_RELATIONS 0x07
+#define IRP_MN_QUERY_INTERFACE 0x08
+#define IRP_MN_QUERY_CAPABILITIES 0x09
+#define IRP_MN_QUERY_RESOURCES 0x0A
+#define IRP_MN_QUERY_RESOURCE_REQUIREMENTS 0x0B
+#define IRP_MN_QUERY_DEVICE_TEXT 0x0C
+#define IRP_MN_FILTER_RESOURCE_REQUIREMENTS 0x0D
+#define IRP_MN_READ_CONFIG 0x0F
+#define IRP_MN_WRITE_CONFIG 0x10
+#define IRP_MN_EJECT 0x11
+#define IRP_MN_SET_LOCK 0x12
+#define IRP_MN_QUERY_ID 0x13
+#define IRP_MN_QUERY_PNP_DEVICE_STATE 0x14
+#define IRP_MN_QUERY_BUS_INFORMATION 0x15
+#define IRP_MN_DEVICE_USAGE_NOTIFICATION 0x16
+#define IRP_MN_SURPRISE_REMOVAL 0x17
+#define IRP_MN_DEVICE_ENUMERATED 0x19
+#define IRP_MN_WAIT_WAKE 0x00
+#define IRP_MN_POWER_SEQUENCE 0x01
+#define IRP_MN_SET_POWER 0x02
+#define IRP_MN_QUERY_POWER 0x03
+#define IRP_MN_QUERY_ALL_DATA 0x00
+#define IRP_MN_QUERY_SINGLE_INSTANCE 0x01
+#define IRP_MN_CHANGE_SINGLE_INSTANCE 0x02
+#define IRP_MN_CHANGE_SINGLE_ITEM 0x03
+#define IRP_MN_ENABLE_EVENTS 0x04
+#define IRP_MN_DISABLE_EVENTS 0x05
+#define IRP_MN_ENABLE_COLLECTION 0x06
+#define IRP_MN_DISABLE_COLLECTION 0x07
+#define IRP_MN_REGINFO 0x08
+#define IRP_MN_EXECUTE_METHOD 0x09
+#define IRP_MN_REGINFO_EX 0x0b
+
 /* IRP.Flags */
 #define IRP_NOCACHE 0x00000001
 #define IRP_PAGING_IO 0x00000002
@@ -86,6 +127,16 @@ struct _IO_STACK_LOCATION;
 #define IRP_ALLOCATED_MUST_SUCCEED 0x02
 #define IRP_ALLOCATED_FIXED_SIZE 0x04
 #define IRP_LOOKASIDE_ALLOCATION 0x08
+
+/* IO_STACK_LOCATION.Flags */
+#define SL_FORCE_ACCESS_CHECK 0x01
+#define SL_KEY_SPECIFIED 0x01
+#define SL_OVERRIDE_VERIFY_VOLUME 0x02
+#define SL_WRITE_THROUGH 0x04
+#define SL_FT_SEQUENTIAL_WRITE 0x08
+#define SL_FORCE_DIRECT_WRITE 0x10
+#define SL_READ_ACCESS_GRANTED 0x01
+#define SL_WRITE_ACCESS_GRANTED 0x04
 
 /* IO_STACK_LOCATION.Control */
 #define SL_PENDING_RETURNED 0x01
@@ -169,13 +220,26 @@ struct _IO_STACK_LOCATION;
     (((DeviceType) << 16) | ((Access) << 14) | ((Function) << 2) | (Method))
 #define DEVICE_TYPE_FROM_CTL_CODE(ControlCode) (((ULONG)((ControlCode) & 0xffff0000)) >> 16)
 #define METHOD_FROM_CTL_CODE(ControlCode) ((ULONG)((ControlCode) & 3))
+#define IoGetFunctionCodeFromCtlCode(ControlCode) (((ControlCode) >> 2) & 0x00000FFF)
 
 /* FILE_OBJECT.Flags */
 #define FO_FILE_OPEN 0x00000001
 #define FO_SYNCHRONOUS_IO 0x00000002
 #define FO_ALERTABLE_IO 0x00000004
+#define FO_NO_INTERMEDIATE_BUFFERING 0x00000008
+#define FO_WRITE_THROUGH 0x00000010
+#define FO_SEQUENTIAL_ONLY 0x00000020
+#define FO_CACHE_SUPPORTED 0x00000040
+#define FO_NAMED_PIPE 0x00000080
+#define FO_STREAM_FILE 0x00000100
+#define FO_DIRECT_DEVICE_OPEN 0x00000800
 #define FO_CLEANUP_COMPLETE 0x00004000
 #define FO_HANDLE_CREATED 0x00040000
+
+/* DRIVER_OBJECT.Flags */
+#define DRVO_UNLOAD_INVOKED 0x00000001
+#define DRVO_LEGACY_DRIVER 0x00000002
+#define DRVO_BUILTIN_DRIVER 0x00000004
 
 /* Routines of a driver. */
 typedef NTSTATUS DRIVER_INITIALIZE(struct _DRIVER_OBJECT *DriverObject, PUNICODE_STRING RegistryPath);
@@ -471,8 +535,8 @@ NTKERNELAPI NTSTATUS IoCreateDevice(PDRIVER_OBJECT DriverObject, ULONG DeviceExt
                                     DEVICE_TYPE DeviceType, ULONG DeviceCharacteristics, BOOLEAN Exclusive,
                                     PDEVICE_OBJECT *DeviceObject);
 
-/* Deletes a device as soon as no file object has it open. A device above or below it in its stack is
-   DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x201, a second call 0x240. Below DISPATCH_LEVEL. Since NT 3.1. */
+/* Deletes a device as soon as no file object has it open and no device is attached to it. One that is itself attached to another
+   one is DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x201, a second call 0x240. Below DISPATCH_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject);
 
 /* Attaches a device on top of the stack of another one and returns the device below it; NULL if that is being deleted. Since
@@ -614,6 +678,18 @@ NTKERNELAPI NTSTATUS IoSetCompletionRoutineEx(PDEVICE_OBJECT DeviceObject, PIRP 
    STATUS_PENDING. Since NT 3.1. */
 NTKERNELAPI NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp);
 #define IoCallDriver IofCallDriver
+
+/* Sends a power request to the next driver, as IoCallDriver does. Since NT 4.0. */
+FORCEINLINE NTSTATUS PoCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
+{
+    return IofCallDriver(DeviceObject, Irp);
+}
+
+/* Signals that a driver is ready for the next power request. Has no effect since Vista. Since NT 4.0. */
+FORCEINLINE VOID PoStartNextPowerIrp(PIRP Irp)
+{
+    (void)Irp;
+}
 
 /* Completes the packet for the driver that has it: the completion routines above are called, and at the end the I/O manager
    delivers it. IoCompleteRequest is a macro for it. MULTIPLE_IRP_COMPLETE_REQUESTS if it is complete. INCONSISTENT_IRP if it
@@ -795,6 +871,12 @@ NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN Def
 FORCEINLINE VOID IoInitializeDpcRequest(PDEVICE_OBJECT DeviceObject, PIO_DPC_ROUTINE DpcRoutine)
 {
     KeInitializeDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(VOID (*)(VOID))DpcRoutine, DeviceObject);
+}
+
+/* Internal: the same, for a threaded DPC. */
+FORCEINLINE VOID IoInitializeThreadedDpcRequest(PDEVICE_OBJECT DeviceObject, PIO_DPC_ROUTINE DpcRoutine)
+{
+    KeInitializeThreadedDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(VOID (*)(VOID))DpcRoutine, DeviceObject);
 }
 
 #define IoRequestDpc(DeviceObject, Irp, Context) KeInsertQueueDpc(&(DeviceObject)->Dpc, (Irp), (Context))

@@ -4,17 +4,20 @@
  * A place that expects one is a frame on the stack of its thread, as those of __try are. It remembers the state of the
  * thread. A bugcheck of the thread restores that state and jumps to the innermost frame:
  *
- * 1. A DPC routine that the thread was running is over. The other DPCs of its processor run when the level drops.
- * 2. Mutexes that were acquired since are released while their memory is still there: they may be local
+ * 1. The numbered queued spinlocks are the system's, the cancel spinlock among them: those that the thread's processor owns
+ *    are released. Other spinlocks are the test's, which knows what they protect.
+ * 2. A DPC routine that the thread was running is over. The other DPCs of its processor run when the level drops.
+ * 3. Mutexes that were acquired since are released while their memory is still there: they may be local
  *    variables of the routine.
- * 3. The regions, then the level: what they held back is delivered in the end.
+ * 4. The regions, then the level: what they held back is delivered in the end.
  *
  * It is not caught if the thread holds a lock of the kernel, is in a wait, or in an interrupt: others may depend on what
  * it has begun, and nobody would finish it. Then the process ends, as it does without an expectation.
  */
 #include "bugreport.h"
+#include "callback.h"
 #include "irql.h"
-#include "lockorder.h"
+#include "queuedlock.h"
 
 #include <interlock/verifier.h>
 #include <string.h>
@@ -148,8 +151,14 @@ static VOID KiRestoreLevel(PKTHREAD Thread, KIRQL Irql)
 
 static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, PVF_BUGCHECK Found)
 {
-    Found->LocksHeld = Thread->Irql >= DISPATCH_LEVEL && Thread->Prcb != NULL && KiVerifierEnabled
-                           ? Thread->Prcb->HeldLocks + Thread->Prcb->HeldLocksUnnoted : 0;
+    Found->LocksHeld = 0;
+    if (Thread->Irql > DISPATCH_LEVEL) {
+        KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */
+    }
+    if (Thread->Irql == DISPATCH_LEVEL && Thread->Prcb != NULL) {
+        KiReleaseNumberedLocks(Thread);
+        Found->LocksHeld = KiVerifierEnabled ? Thread->Prcb->HeldLocks + Thread->Prcb->HeldLocksUnnoted : 0;
+    }
     if (Found->LocksHeld != 0) {
         Thread->Prcb->HeldLocks = 0;
         Thread->Prcb->HeldLocksUnnoted = 0;
@@ -157,15 +166,13 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
     if (KiVerifierEnabled) {
         KiOrderForgetHeld(Thread, Expectation->Held); /* locks that stay held do not come before others */
     }
-    if (Thread->Irql > DISPATCH_LEVEL) {
-        KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */
-    }
     KiLeaveDpcRoutine(Thread, Expectation->DpcDepth);
     Thread->KernelApcDisable -= 1; /* nothing is delivered in between */
     Found->MutexesReleased = KiReleaseMutantsSince(Thread, Expectation->Mutants);
     Thread->ServiceDepth = Expectation->ServiceDepth;
     Thread->ApcState.KernelApcInProgress = Expectation->KernelApcInProgress;
     Thread->ExceptionList = Expectation->ExceptionList;
+    KiDropCallFrames(Thread, (PVOID)Expectation);
     if (Thread->SystemAffinityActive && !Expectation->SystemAffinityActive) {
         KeRevertToUserAffinityThread();
     }

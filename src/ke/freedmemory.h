@@ -1,6 +1,6 @@
 /*
  * freedmemory.h: the verifier's search for what is still in use in memory that goes away: a block of pool, an object, the
- * stack of a thread. It walks the lists of the system, so nothing else pays for it. A walk ends at what it has found: the
+ * frames of a routine that returns to the system, the stack of a thread. It walks the lists of the system, so nothing else pays for it. A walk ends at what it has found: the
  * links in a stack frame that was left may be overwritten by then.
  *
  *     a timer that is set                     TIMER_OR_DPC_INVALID 0
@@ -26,6 +26,7 @@ VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
 VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* locks that were there went with memory that the program freed itself */
 VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
+VOID KiVerifyLeftFrames(PVOID Caller); /* the stack below Caller, a variable of the routine's caller */
 
 /* The lists of layers above; each is set when the library is loaded, by the file that has the list. Returns what is in
    [Base, End), or NULL. */
