@@ -22,39 +22,65 @@ NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_
 /* Blocks until the routine no longer runs and frees the object. At PASSIVE_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
-/* Registers of a device, in memory of the test. Each access is made once, in the order of the program. */
+/* Registers of a device, which are memory of the test. Each access is made once, in the order of the program. */
 
-/* Internal: the functions of one size. */
-#define INTERLOCK_REGISTER_FAMILY(Size)                                                                                \
-    FORCEINLINE Size READ_REGISTER_##Size(volatile Size *Register)                                                     \
+#define INTERLOCK_READ_REGISTER(Name, Size)                                                                            \
+    FORCEINLINE Size Name(volatile Size *Register)                                                                     \
     {                                                                                                                  \
         Size Value = *Register;                                                                                        \
         __atomic_thread_fence(__ATOMIC_ACQUIRE);                                                                       \
         return Value;                                                                                                  \
-    }                                                                                                                  \
-    FORCEINLINE VOID WRITE_REGISTER_##Size(volatile Size *Register, Size Value)                                        \
+    }
+#define INTERLOCK_WRITE_REGISTER(Name, Size)                                                                           \
+    FORCEINLINE VOID Name(volatile Size *Register, Size Value)                                                         \
     {                                                                                                                  \
         __atomic_thread_fence(__ATOMIC_RELEASE);                                                                       \
         *Register = Value;                                                                                             \
         __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                       \
-    }                                                                                                                  \
-    FORCEINLINE VOID READ_REGISTER_BUFFER_##Size(volatile Size *Register, Size *Buffer, ULONG Count)                   \
+    }
+#define INTERLOCK_READ_REGISTERS(Name, Size)                                                                           \
+    FORCEINLINE VOID Name(volatile Size *Register, Size *Buffer, ULONG Count)                                          \
     {                                                                                                                  \
         ULONG Index;                                                                                                   \
         for (Index = 0; Index < Count; Index++)                                                                        \
             Buffer[Index] = READ_REGISTER_##Size(&Register[Index]);                                                    \
-    }                                                                                                                  \
-    FORCEINLINE VOID WRITE_REGISTER_BUFFER_##Size(volatile Size *Register, Size *Buffer, ULONG Count)                  \
+    }
+#define INTERLOCK_WRITE_REGISTERS(Name, Size)                                                                          \
+    FORCEINLINE VOID Name(volatile Size *Register, Size *Buffer, ULONG Count)                                          \
     {                                                                                                                  \
         ULONG Index;                                                                                                   \
         for (Index = 0; Index < Count; Index++)                                                                        \
             WRITE_REGISTER_##Size(&Register[Index], Buffer[Index]);                                                    \
     }
-INTERLOCK_REGISTER_FAMILY(UCHAR)
-INTERLOCK_REGISTER_FAMILY(USHORT)
-INTERLOCK_REGISTER_FAMILY(ULONG)
-INTERLOCK_REGISTER_FAMILY(ULONG64)
-#undef INTERLOCK_REGISTER_FAMILY
+
+/* Reads a register; what follows in the program is read later. Since NT 3.1. */
+INTERLOCK_READ_REGISTER(READ_REGISTER_UCHAR, UCHAR)
+INTERLOCK_READ_REGISTER(READ_REGISTER_USHORT, USHORT)
+INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG, ULONG)
+INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG64, ULONG64)
+
+/* Writes a register; what precedes in the program is written before. Since NT 3.1. */
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_UCHAR, UCHAR)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_USHORT, USHORT)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_ULONG, ULONG)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_ULONG64, ULONG64)
+
+/* Reads Count registers, in ascending order. Since NT 3.1. */
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_UCHAR, UCHAR)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_USHORT, USHORT)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_ULONG, ULONG)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_ULONG64, ULONG64)
+
+/* Writes Count registers, in ascending order. Since NT 3.1. */
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_UCHAR, UCHAR)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_USHORT, USHORT)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_ULONG, ULONG)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_ULONG64, ULONG64)
+
+#undef INTERLOCK_READ_REGISTER
+#undef INTERLOCK_WRITE_REGISTER
+#undef INTERLOCK_READ_REGISTERS
+#undef INTERLOCK_WRITE_REGISTERS
 
 /* The stack of the calling thread. */
 
