@@ -343,7 +343,7 @@ FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
     UNREFERENCED_PARAMETER(RuntimeFlags);
 }
 
-/* Frees memory. A double free or a foreign address is bugcheck BAD_POOL_CALLER, and so is a wrong tag; ExFreePool
+/* Frees memory. A double free, NULL or a foreign address is bugcheck BAD_POOL_CALLER, and so is a wrong tag; ExFreePool
    ignores the tag. Since NT 4.0, NT 3.1. */
 NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 NTKERNELAPI VOID ExFreePool(PVOID P);

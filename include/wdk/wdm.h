@@ -12,6 +12,7 @@
 #include <interlock/guid.h>
 #include <interlock/io.h>
 #include <interlock/lookaside.h>
+#include <interlock/minmax.h>
 #include <interlock/nt.h>
 #include <interlock/irp.h>
 #include <interlock/ps.h>

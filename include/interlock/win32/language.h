@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include <interlock/minmax.h>
 #include <interlock/widenames.h>
 #include <interlock/win32/base.h>
 #include <interlock/win32/keywords.h>
@@ -18,22 +19,6 @@
 #include <interlock/win32/version.h>
 
 #define DECLSPEC_THREAD __declspec(thread)
-
-#ifndef _countof
-#define _countof(Array) RTL_NUMBER_OF(Array)
-#endif
-
-/* Not in C++, where they break the standard library. */
-#if !defined(__cplusplus) && !defined(NOMINMAX)
-#ifndef min
-#define min(a, b) (((a) < (b)) ? (a) : (b))
-#endif
-#ifndef max
-#define max(a, b) (((a) > (b)) ? (a) : (b))
-#endif
-#endif
-#define __max(a, b) (((a) > (b)) ? (a) : (b))
-#define __min(a, b) (((a) < (b)) ? (a) : (b))
 
 /* Microsoft's names of functions of the host's C library. */
 #define _stricmp strcasecmp
