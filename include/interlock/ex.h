@@ -155,6 +155,15 @@ NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG
 /* The same, and raises STATUS_ACCESS_VIOLATION unless all of it can be written. Since NT 3.1. */
 NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
 
+/* Returns TRUE if the address can be read now. Another thread may unmap it at any time. Since NT 3.1. */
+NTKERNELAPI BOOLEAN MmIsAddressValid(PVOID VirtualAddress);
+
+/* Routines by name. */
+
+/* Returns the address of a routine that the kernel or the HAL exports; NULL if there is none of that name. Differs: in a
+   statically linked program, as GetProcAddress. Since 2000. */
+NTKERNELAPI PVOID MmGetSystemRoutineAddress(PUNICODE_STRING SystemRoutineName);
+
 /* Time. */
 
 /* Converts between UTC and local time with the UTC offset in effect now. Since 2000. */
@@ -333,7 +342,7 @@ FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
     UNREFERENCED_PARAMETER(RuntimeFlags);
 }
 
-/* Frees memory. A double free or a foreign address is bugcheck BAD_POOL_CALLER, and so is a wrong tag; ExFreePool
+/* Frees memory. A double free, NULL or a foreign address is bugcheck BAD_POOL_CALLER, and so is a wrong tag; ExFreePool
    ignores the tag. Since NT 4.0, NT 3.1. */
 NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 NTKERNELAPI VOID ExFreePool(PVOID P);

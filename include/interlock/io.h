@@ -28,6 +28,87 @@ NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_
 /* Blocks until the routine no longer runs and frees the object. At PASSIVE_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
+/* Registers of a device, which are memory of the test. Each access is made once, in the order of the program. */
+
+#define INTERLOCK_READ_REGISTER(Name, Size)                                                                            \
+    FORCEINLINE Size Name(volatile Size *Register)                                                                     \
+    {                                                                                                                  \
+        Size Value = *Register;                                                                                        \
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);                                                                       \
+        return Value;                                                                                                  \
+    }
+#define INTERLOCK_WRITE_REGISTER(Name, Size)                                                                           \
+    FORCEINLINE VOID Name(volatile Size *Register, Size Value)                                                         \
+    {                                                                                                                  \
+        __atomic_thread_fence(__ATOMIC_RELEASE);                                                                       \
+        *Register = Value;                                                                                             \
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                       \
+    }
+#define INTERLOCK_READ_REGISTERS(Name, Size)                                                                           \
+    FORCEINLINE VOID Name(volatile Size *Register, Size *Buffer, ULONG Count)                                          \
+    {                                                                                                                  \
+        ULONG Index;                                                                                                   \
+        for (Index = 0; Index < Count; Index++)                                                                        \
+            Buffer[Index] = READ_REGISTER_##Size(&Register[Index]);                                                    \
+    }
+#define INTERLOCK_WRITE_REGISTERS(Name, Size)                                                                          \
+    FORCEINLINE VOID Name(volatile Size *Register, Size *Buffer, ULONG Count)                                          \
+    {                                                                                                                  \
+        ULONG Index;                                                                                                   \
+        for (Index = 0; Index < Count; Index++)                                                                        \
+            WRITE_REGISTER_##Size(&Register[Index], Buffer[Index]);                                                    \
+    }
+
+/* Reads a register; what follows in the program is read later. Since NT 3.1. */
+INTERLOCK_READ_REGISTER(READ_REGISTER_UCHAR, UCHAR)
+INTERLOCK_READ_REGISTER(READ_REGISTER_USHORT, USHORT)
+INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG, ULONG)
+INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG64, ULONG64)
+
+/* Writes a register; what precedes in the program is written before. Since NT 3.1. */
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_UCHAR, UCHAR)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_USHORT, USHORT)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_ULONG, ULONG)
+INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_ULONG64, ULONG64)
+
+/* Reads Count registers, in ascending order. Since NT 3.1. */
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_UCHAR, UCHAR)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_USHORT, USHORT)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_ULONG, ULONG)
+INTERLOCK_READ_REGISTERS(READ_REGISTER_BUFFER_ULONG64, ULONG64)
+
+/* Writes Count registers, in ascending order. Since NT 3.1. */
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_UCHAR, UCHAR)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_USHORT, USHORT)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_ULONG, ULONG)
+INTERLOCK_WRITE_REGISTERS(WRITE_REGISTER_BUFFER_ULONG64, ULONG64)
+
+#undef INTERLOCK_READ_REGISTER
+#undef INTERLOCK_WRITE_REGISTER
+#undef INTERLOCK_READ_REGISTERS
+#undef INTERLOCK_WRITE_REGISTERS
+
+/* The stack of the calling thread. */
+
+/* Stores the lowest address of the stack, and the one above its highest. Since 2000. */
+NTKERNELAPI VOID IoGetStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit);
+
+/* Returns how much of the stack is left. Since 2000. */
+FORCEINLINE ULONG_PTR IoGetRemainingStackSize(VOID)
+{
+    ULONG_PTR low, high;
+    IoGetStackLimits(&low, &high);
+    return (ULONG_PTR)&low - low;
+}
+
+/* Returns TRUE if the region is in the stack. Since Vista. */
+FORCEINLINE LOGICAL IoWithinStackLimits(ULONG_PTR RegionStart, SIZE_T RegionSize)
+{
+    ULONG_PTR low, high;
+    IoGetStackLimits(&low, &high);
+    return RegionStart >= low && RegionStart <= high && RegionSize <= high - RegionStart;
+}
+
 /*
  * Work items. Run by the threads of ExQueueWorkItem. The device or driver object is passed to the routine and referenced
  * from the queueing until the routine has returned. It may be NULL, or whatever a test uses instead: the library only
@@ -165,6 +246,47 @@ struct _IO_STACK_LOCATION;
 #define IRP_MJ_PNP_POWER 0x1b
 #define IRP_MJ_MAXIMUM_FUNCTION 0x1b
 
+/* IO_STACK_LOCATION.MinorFunction: plug and play, power and WMI, for drivers that pass such requests down the stack. */
+#define IRP_MN_START_DEVICE 0x00
+#define IRP_MN_QUERY_REMOVE_DEVICE 0x01
+#define IRP_MN_REMOVE_DEVICE 0x02
+#define IRP_MN_CANCEL_REMOVE_DEVICE 0x03
+#define IRP_MN_STOP_DEVICE 0x04
+#define IRP_MN_QUERY_STOP_DEVICE 0x05
+#define IRP_MN_CANCEL_STOP_DEVICE 0x06
+#define IRP_MN_QUERY_DEVICE_RELATIONS 0x07
+#define IRP_MN_QUERY_INTERFACE 0x08
+#define IRP_MN_QUERY_CAPABILITIES 0x09
+#define IRP_MN_QUERY_RESOURCES 0x0A
+#define IRP_MN_QUERY_RESOURCE_REQUIREMENTS 0x0B
+#define IRP_MN_QUERY_DEVICE_TEXT 0x0C
+#define IRP_MN_FILTER_RESOURCE_REQUIREMENTS 0x0D
+#define IRP_MN_READ_CONFIG 0x0F
+#define IRP_MN_WRITE_CONFIG 0x10
+#define IRP_MN_EJECT 0x11
+#define IRP_MN_SET_LOCK 0x12
+#define IRP_MN_QUERY_ID 0x13
+#define IRP_MN_QUERY_PNP_DEVICE_STATE 0x14
+#define IRP_MN_QUERY_BUS_INFORMATION 0x15
+#define IRP_MN_DEVICE_USAGE_NOTIFICATION 0x16
+#define IRP_MN_SURPRISE_REMOVAL 0x17
+#define IRP_MN_DEVICE_ENUMERATED 0x19
+#define IRP_MN_WAIT_WAKE 0x00
+#define IRP_MN_POWER_SEQUENCE 0x01
+#define IRP_MN_SET_POWER 0x02
+#define IRP_MN_QUERY_POWER 0x03
+#define IRP_MN_QUERY_ALL_DATA 0x00
+#define IRP_MN_QUERY_SINGLE_INSTANCE 0x01
+#define IRP_MN_CHANGE_SINGLE_INSTANCE 0x02
+#define IRP_MN_CHANGE_SINGLE_ITEM 0x03
+#define IRP_MN_ENABLE_EVENTS 0x04
+#define IRP_MN_DISABLE_EVENTS 0x05
+#define IRP_MN_ENABLE_COLLECTION 0x06
+#define IRP_MN_DISABLE_COLLECTION 0x07
+#define IRP_MN_REGINFO 0x08
+#define IRP_MN_EXECUTE_METHOD 0x09
+#define IRP_MN_REGINFO_EX 0x0b
+
 /* IRP.Flags */
 #define IRP_NOCACHE 0x00000001
 #define IRP_PAGING_IO 0x00000002
@@ -186,6 +308,16 @@ struct _IO_STACK_LOCATION;
 #define IRP_ALLOCATED_MUST_SUCCEED 0x02
 #define IRP_ALLOCATED_FIXED_SIZE 0x04
 #define IRP_LOOKASIDE_ALLOCATION 0x08
+
+/* IO_STACK_LOCATION.Flags */
+#define SL_FORCE_ACCESS_CHECK 0x01
+#define SL_KEY_SPECIFIED 0x01
+#define SL_OVERRIDE_VERIFY_VOLUME 0x02
+#define SL_WRITE_THROUGH 0x04
+#define SL_FT_SEQUENTIAL_WRITE 0x08
+#define SL_FORCE_DIRECT_WRITE 0x10
+#define SL_READ_ACCESS_GRANTED 0x01
+#define SL_WRITE_ACCESS_GRANTED 0x04
 
 /* IO_STACK_LOCATION.Control */
 #define SL_PENDING_RETURNED 0x01
@@ -229,30 +361,60 @@ struct _IO_STACK_LOCATION;
 #define DEVICE_TYPE ULONG
 #define FILE_DEVICE_BEEP 0x00000001
 #define FILE_DEVICE_CD_ROM 0x00000002
+#define FILE_DEVICE_CD_ROM_FILE_SYSTEM 0x00000003
 #define FILE_DEVICE_CONTROLLER 0x00000004
+#define FILE_DEVICE_DATALINK 0x00000005
+#define FILE_DEVICE_DFS 0x00000006
 #define FILE_DEVICE_DISK 0x00000007
 #define FILE_DEVICE_DISK_FILE_SYSTEM 0x00000008
 #define FILE_DEVICE_FILE_SYSTEM 0x00000009
 #define FILE_DEVICE_KEYBOARD 0x0000000b
+#define FILE_DEVICE_MAILSLOT 0x0000000c
+#define FILE_DEVICE_MIDI_IN 0x0000000d
+#define FILE_DEVICE_MIDI_OUT 0x0000000e
 #define FILE_DEVICE_MOUSE 0x0000000f
+#define FILE_DEVICE_MULTI_UNC_PROVIDER 0x00000010
 #define FILE_DEVICE_NAMED_PIPE 0x00000011
 #define FILE_DEVICE_NETWORK 0x00000012
+#define FILE_DEVICE_NETWORK_BROWSER 0x00000013
 #define FILE_DEVICE_NETWORK_FILE_SYSTEM 0x00000014
 #define FILE_DEVICE_NULL 0x00000015
 #define FILE_DEVICE_PARALLEL_PORT 0x00000016
 #define FILE_DEVICE_PHYSICAL_NETCARD 0x00000017
+#define FILE_DEVICE_PRINTER 0x00000018
+#define FILE_DEVICE_SCANNER 0x00000019
+#define FILE_DEVICE_SERIAL_MOUSE_PORT 0x0000001a
 #define FILE_DEVICE_SERIAL_PORT 0x0000001b
 #define FILE_DEVICE_SCREEN 0x0000001c
 #define FILE_DEVICE_SOUND 0x0000001d
 #define FILE_DEVICE_STREAMS 0x0000001e
+#define FILE_DEVICE_TAPE 0x0000001f
+#define FILE_DEVICE_TAPE_FILE_SYSTEM 0x00000020
 #define FILE_DEVICE_TRANSPORT 0x00000021
 #define FILE_DEVICE_UNKNOWN 0x00000022
 #define FILE_DEVICE_VIDEO 0x00000023
 #define FILE_DEVICE_VIRTUAL_DISK 0x00000024
+#define FILE_DEVICE_WAVE_IN 0x00000025
+#define FILE_DEVICE_WAVE_OUT 0x00000026
 #define FILE_DEVICE_NETWORK_REDIRECTOR 0x00000028
+#define FILE_DEVICE_BATTERY 0x00000029
 #define FILE_DEVICE_BUS_EXTENDER 0x0000002a
+#define FILE_DEVICE_MODEM 0x0000002b
 #define FILE_DEVICE_MASS_STORAGE 0x0000002d
+#define FILE_DEVICE_SMB 0x0000002e
 #define FILE_DEVICE_KS 0x0000002f
+#define FILE_DEVICE_CHANGER 0x00000030
+#define FILE_DEVICE_SMARTCARD 0x00000031
+#define FILE_DEVICE_ACPI 0x00000032
+#define FILE_DEVICE_DVD 0x00000033
+#define FILE_DEVICE_SERENUM 0x00000037
+#define FILE_DEVICE_TERMSRV 0x00000038
+#define FILE_DEVICE_KSEC 0x00000039
+#define FILE_DEVICE_INFINIBAND 0x0000003B
+#define FILE_DEVICE_VMBUS 0x0000003E
+#define FILE_DEVICE_CRYPT_PROVIDER 0x0000003F
+#define FILE_DEVICE_BLUETOOTH 0x00000041
+#define FILE_DEVICE_BIOMETRIC 0x00000044
 
 /* Device controls. */
 #define METHOD_BUFFERED 0
@@ -269,13 +431,89 @@ struct _IO_STACK_LOCATION;
     (((DeviceType) << 16) | ((Access) << 14) | ((Function) << 2) | (Method))
 #define DEVICE_TYPE_FROM_CTL_CODE(ControlCode) (((ULONG)((ControlCode) & 0xffff0000)) >> 16)
 #define METHOD_FROM_CTL_CODE(ControlCode) ((ULONG)((ControlCode) & 3))
+#define IoGetFunctionCodeFromCtlCode(ControlCode) (((ControlCode) >> 2) & 0x00000FFF)
+
+/* Rights of a file object, also for CTL_CODE. */
+#define FILE_READ_DATA 0x00000001
+#define FILE_LIST_DIRECTORY 0x00000001
+#define FILE_WRITE_DATA 0x00000002
+#define FILE_ADD_FILE 0x00000002
+#define FILE_APPEND_DATA 0x00000004
+#define FILE_ADD_SUBDIRECTORY 0x00000004
+#define FILE_CREATE_PIPE_INSTANCE 0x00000004
+#define FILE_READ_EA 0x00000008
+#define FILE_WRITE_EA 0x00000010
+#define FILE_EXECUTE 0x00000020
+#define FILE_TRAVERSE 0x00000020
+#define FILE_DELETE_CHILD 0x00000040
+#define FILE_READ_ATTRIBUTES 0x00000080
+#define FILE_WRITE_ATTRIBUTES 0x00000100
+#define FILE_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | SYNCHRONIZE | 0x1FF)
+#define FILE_GENERIC_READ (STANDARD_RIGHTS_READ | FILE_READ_DATA | FILE_READ_ATTRIBUTES | FILE_READ_EA | SYNCHRONIZE)
+#define FILE_GENERIC_WRITE                                                                                             \
+    (STANDARD_RIGHTS_WRITE | FILE_WRITE_DATA | FILE_WRITE_ATTRIBUTES | FILE_WRITE_EA | FILE_APPEND_DATA | SYNCHRONIZE)
+#define FILE_GENERIC_EXECUTE (STANDARD_RIGHTS_EXECUTE | FILE_READ_ATTRIBUTES | FILE_EXECUTE | SYNCHRONIZE)
+
+/* Parameters.Create: ShareAccess, FileAttributes, Options, with the disposition in the highest byte. */
+#define FILE_SHARE_READ 0x00000001
+#define FILE_SHARE_WRITE 0x00000002
+#define FILE_SHARE_DELETE 0x00000004
+#define FILE_SHARE_VALID_FLAGS 0x00000007
+#define FILE_ATTRIBUTE_READONLY 0x00000001
+#define FILE_ATTRIBUTE_HIDDEN 0x00000002
+#define FILE_ATTRIBUTE_SYSTEM 0x00000004
+#define FILE_ATTRIBUTE_DIRECTORY 0x00000010
+#define FILE_ATTRIBUTE_ARCHIVE 0x00000020
+#define FILE_ATTRIBUTE_DEVICE 0x00000040
+#define FILE_ATTRIBUTE_NORMAL 0x00000080
+#define FILE_ATTRIBUTE_TEMPORARY 0x00000100
+#define FILE_SUPERSEDE 0x00000000
+#define FILE_OPEN 0x00000001
+#define FILE_CREATE 0x00000002
+#define FILE_OPEN_IF 0x00000003
+#define FILE_OVERWRITE 0x00000004
+#define FILE_OVERWRITE_IF 0x00000005
+#define FILE_MAXIMUM_DISPOSITION 0x00000005
+#define FILE_DIRECTORY_FILE 0x00000001
+#define FILE_WRITE_THROUGH 0x00000002
+#define FILE_SEQUENTIAL_ONLY 0x00000004
+#define FILE_NO_INTERMEDIATE_BUFFERING 0x00000008
+#define FILE_SYNCHRONOUS_IO_ALERT 0x00000010
+#define FILE_SYNCHRONOUS_IO_NONALERT 0x00000020
+#define FILE_NON_DIRECTORY_FILE 0x00000040
+#define FILE_COMPLETE_IF_OPLOCKED 0x00000100
+#define FILE_RANDOM_ACCESS 0x00000800
+#define FILE_DELETE_ON_CLOSE 0x00001000
+#define FILE_OPEN_BY_FILE_ID 0x00002000
+#define FILE_OPEN_FOR_BACKUP_INTENT 0x00004000
+#define FILE_OPEN_REPARSE_POINT 0x00200000
+
+/* Information of a create that has succeeded. */
+#define FILE_SUPERSEDED 0x00000000
+#define FILE_OPENED 0x00000001
+#define FILE_CREATED 0x00000002
+#define FILE_OVERWRITTEN 0x00000003
+#define FILE_EXISTS 0x00000004
+#define FILE_DOES_NOT_EXIST 0x00000005
 
 /* FILE_OBJECT.Flags */
 #define FO_FILE_OPEN 0x00000001
 #define FO_SYNCHRONOUS_IO 0x00000002
 #define FO_ALERTABLE_IO 0x00000004
+#define FO_NO_INTERMEDIATE_BUFFERING 0x00000008
+#define FO_WRITE_THROUGH 0x00000010
+#define FO_SEQUENTIAL_ONLY 0x00000020
+#define FO_CACHE_SUPPORTED 0x00000040
+#define FO_NAMED_PIPE 0x00000080
+#define FO_STREAM_FILE 0x00000100
+#define FO_DIRECT_DEVICE_OPEN 0x00000800
 #define FO_CLEANUP_COMPLETE 0x00004000
 #define FO_HANDLE_CREATED 0x00040000
+
+/* DRIVER_OBJECT.Flags */
+#define DRVO_UNLOAD_INVOKED 0x00000001
+#define DRVO_LEGACY_DRIVER 0x00000002
+#define DRVO_BUILTIN_DRIVER 0x00000004
 
 /* Routines of a driver. */
 typedef NTSTATUS DRIVER_INITIALIZE(struct _DRIVER_OBJECT *DriverObject, PUNICODE_STRING RegistryPath);
@@ -571,8 +809,8 @@ NTKERNELAPI NTSTATUS IoCreateDevice(PDRIVER_OBJECT DriverObject, ULONG DeviceExt
                                     DEVICE_TYPE DeviceType, ULONG DeviceCharacteristics, BOOLEAN Exclusive,
                                     PDEVICE_OBJECT *DeviceObject);
 
-/* Deletes a device as soon as no file object has it open. A device above or below it in its stack is
-   DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x201, a second call 0x240. Below DISPATCH_LEVEL. Since NT 3.1. */
+/* Deletes a device as soon as no file object has it open and no device is attached to it. One that is itself attached to another
+   one is DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x201, a second call 0x240. Below DISPATCH_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject);
 
 /* Attaches a device on top of the stack of another one and returns the device below it; NULL if that is being deleted. Since
@@ -715,6 +953,18 @@ NTKERNELAPI NTSTATUS IoSetCompletionRoutineEx(PDEVICE_OBJECT DeviceObject, PIRP 
    STATUS_PENDING. Since NT 3.1. */
 NTKERNELAPI NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp);
 #define IoCallDriver IofCallDriver
+
+/* Sends a power request to the next driver, as IoCallDriver does. Since NT 4.0. */
+FORCEINLINE NTSTATUS PoCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
+{
+    return IofCallDriver(DeviceObject, Irp);
+}
+
+/* Signals that a driver is ready for the next power request. Has no effect since Vista. Since NT 4.0. */
+FORCEINLINE VOID PoStartNextPowerIrp(PIRP Irp)
+{
+    (void)Irp;
+}
 
 /* Completes the packet for the driver that has it: the completion routines above are called, and at the end the I/O manager
    delivers it. IoCompleteRequest is a macro for it. MULTIPLE_IRP_COMPLETE_REQUESTS if it is complete. INCONSISTENT_IRP if it
@@ -897,6 +1147,12 @@ NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN Def
 FORCEINLINE VOID IoInitializeDpcRequest(PDEVICE_OBJECT DeviceObject, PIO_DPC_ROUTINE DpcRoutine)
 {
     KeInitializeDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(VOID (*)(VOID))DpcRoutine, DeviceObject);
+}
+
+/* Internal: the same, for a threaded DPC. */
+FORCEINLINE VOID IoInitializeThreadedDpcRequest(PDEVICE_OBJECT DeviceObject, PIO_DPC_ROUTINE DpcRoutine)
+{
+    KeInitializeThreadedDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(VOID (*)(VOID))DpcRoutine, DeviceObject);
 }
 
 #define IoRequestDpc(DeviceObject, Irp, Context) KeInsertQueueDpc(&(DeviceObject)->Dpc, (Irp), (Context))

@@ -27,14 +27,15 @@ typedef struct _IO_TEST_REQUEST *PIO_TEST_REQUEST;
 
 /* Drivers. */
 
-/* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its
-   status; after an error the driver object no longer exists. STATUS_OBJECT_NAME_COLLISION: a driver of that name is
-   loaded. At PASSIVE_LEVEL. Only in Interlock. */
+/* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its status; after
+   an error the driver object no longer exists, and a device that it has left behind is DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS.
+   STATUS_OBJECT_NAME_COLLISION: a driver of that name is loaded. At PASSIVE_LEVEL. Only in Interlock. */
 NTKERNELAPI NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject);
 
 /* Calls DriverUnload and drops the driver object. Returns STATUS_INVALID_DEVICE_REQUEST if the driver has no such routine,
-   STATUS_DEVICE_BUSY if one of its devices is open; then it stays. A device that DriverUnload leaves behind is
-   DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS. At PASSIVE_LEVEL. Only in Interlock. */
+   STATUS_DEVICE_BUSY if one of its devices is open or has another one attached to it; then it stays. A device that
+   DriverUnload leaves behind is DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS. At PASSIVE_LEVEL. Only in
+   Interlock. */
 NTKERNELAPI NTSTATUS IoTestUnloadDriver(PDRIVER_OBJECT DriverObject);
 
 /* Opens a device, by its object or by its name or a link to it, with IRP_MJ_CREATE to the top of its stack. Returns the status of

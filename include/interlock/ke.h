@@ -669,6 +669,16 @@ NTKERNELAPI BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);
 NTKERNELAPI BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);
 #define KeAcquireSpinLock(SpinLock, OldIrql) (*(OldIrql) = KeAcquireSpinLockRaiseToDpc(SpinLock))
 
+/* Acquires and releases the lock in a DPC routine that may be threaded, and so may run below DISPATCH_LEVEL. Since Vista. */
+FORCEINLINE KIRQL KeAcquireSpinLockForDpc(PKSPIN_LOCK SpinLock)
+{
+    return KeAcquireSpinLockRaiseToDpc(SpinLock);
+}
+FORCEINLINE VOID KeReleaseSpinLockForDpc(PKSPIN_LOCK SpinLock, KIRQL OldIrql)
+{
+    KeReleaseSpinLock(SpinLock, OldIrql);
+}
+
 /*
  * Queued spinlocks. FIFO; each waiter spins on its own queue entry. The entry is in a handle on the caller's stack, or
  * for the system's numbered locks in the processor's LockQueue array.

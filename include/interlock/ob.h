@@ -66,6 +66,31 @@ NTKERNELAPI VOID ObMakeTemporaryObject(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
 #define ObDereferenceObject ObfDereferenceObject
 
+/* The same with a tag, which says who has the reference. Differs: tags are not recorded. Since 7. */
+FORCEINLINE LONG_PTR ObfReferenceObjectWithTag(PVOID Object, ULONG Tag)
+{
+    (void)Tag;
+    return ObfReferenceObject(Object);
+}
+FORCEINLINE LONG_PTR ObfDereferenceObjectWithTag(PVOID Object, ULONG Tag)
+{
+    (void)Tag;
+    return ObfDereferenceObject(Object);
+}
+FORCEINLINE VOID ObDereferenceObjectDeferDeleteWithTag(PVOID Object, ULONG Tag)
+{
+    (void)Tag;
+    ObDereferenceObjectDeferDelete(Object);
+}
+FORCEINLINE NTSTATUS ObReferenceObjectByPointerWithTag(PVOID Object, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                                       KPROCESSOR_MODE AccessMode, ULONG Tag)
+{
+    (void)Tag;
+    return ObReferenceObjectByPointer(Object, DesiredAccess, ObjectType, AccessMode);
+}
+#define ObReferenceObjectWithTag ObfReferenceObjectWithTag
+#define ObDereferenceObjectWithTag ObfDereferenceObjectWithTag
+
 /*
  * Fast references to objects. Built on those of ex.h; Windows does not export them. Readers that get NULL from
  * ObFastReferenceObject call the locked form, under a lock that a replacer acquires and releases exclusively before it
@@ -126,6 +151,15 @@ NTKERNELAPI NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes,
 NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                                KPROCESSOR_MODE AccessMode, PVOID *Object,
                                                POBJECT_HANDLE_INFORMATION HandleInformation);
+
+/* The same with a tag. Differs: tags are not recorded. Since 7. */
+FORCEINLINE NTSTATUS ObReferenceObjectByHandleWithTag(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                                      KPROCESSOR_MODE AccessMode, ULONG Tag, PVOID *Object,
+                                                      POBJECT_HANDLE_INFORMATION HandleInformation)
+{
+    (void)Tag;
+    return ObReferenceObjectByHandle(Handle, DesiredAccess, ObjectType, AccessMode, Object, HandleInformation);
+}
 
 /* Closes a handle. Returns STATUS_INVALID_HANDLE or STATUS_HANDLE_NOT_CLOSABLE on failure. A kernel handle
    (OBJ_KERNEL_HANDLE) is invalid for user mode. Since XP. */

@@ -55,6 +55,16 @@ FORCEINLINE ULONGLONG RtlUlonglongByteSwap(ULONGLONG Source)
 #define RtlRetrieveUshort(DestAddress, SourceAddress)   memcpy((DestAddress), (SourceAddress), sizeof(USHORT))
 #define RtlRetrieveUlong(DestAddress, SourceAddress)    memcpy((DestAddress), (SourceAddress), sizeof(ULONG))
 
+/* Sizes and pointers, rounded to the size of a type. ntdef.h has the forms with a number. */
+
+#define ALIGN_DOWN(Length, Type)                  ALIGN_DOWN_BY(Length, sizeof(Type))
+#define ALIGN_UP(Length, Type)                    ALIGN_UP_BY(Length, sizeof(Type))
+#define ALIGN_DOWN_POINTER_BY(Address, Alignment) ((PVOID)ALIGN_DOWN_BY(Address, Alignment))
+#define ALIGN_UP_POINTER_BY(Address, Alignment)   ((PVOID)ALIGN_UP_BY(Address, Alignment))
+#define ALIGN_DOWN_POINTER(Address, Type)         ALIGN_DOWN_POINTER_BY(Address, sizeof(Type))
+#define ALIGN_UP_POINTER(Address, Type)           ALIGN_UP_POINTER_BY(Address, sizeof(Type))
+#define ROUND_TO_SIZE(Length, Alignment)          (((Length) + ((Alignment)-1)) & ~((Alignment)-1))
+
 /* Bits of shared flags. */
 
 #define RtlInterlockedSetBits(Flags, Flag)                 InterlockedOr((volatile LONG *)(Flags), (LONG)(Flag))

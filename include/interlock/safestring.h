@@ -1,10 +1,13 @@
 /*
  * safestring.h: strings in buffers of known size, for strsafe.h and ntstrsafe.h. This is one kind of character and of
- * status; the includer defines INTERLOCK_SAFE_CHAR        the character INTERLOCK_SAFE_NAME(Name)  the name of a
- * function, from StringCchCopy INTERLOCK_SAFE_STATUS      HRESULT or NTSTATUS, with the values INTERLOCK_SAFE_OK,
- * _TOO_SMALL and _INVALID INTERLOCK_SAFE_FORMAT      vsnprintf for these characters; INTERLOCK_SAFE_CHECK(Format,
- * First) its attribute INTERLOCK_SAFE_NO_ROOM     the status for text that goes to a target of size 0
- *   INTERLOCK_SAFE_KEEP        STRSAFE_NO_TRUNCATION leaves the target of a copy alone; otherwise it empties it
+ * status. The includer defines
+ *
+ *     INTERLOCK_SAFE_CHAR         the character
+ *     INTERLOCK_SAFE_NAME(Name)   the name of a function, from StringCchCopy
+ *     INTERLOCK_SAFE_STATUS       HRESULT or NTSTATUS, with the values INTERLOCK_SAFE_OK, _TOO_SMALL and _INVALID
+ *     INTERLOCK_SAFE_FORMAT       vsnprintf for these characters; INTERLOCK_SAFE_CHECK(Format, First) its attribute
+ *     INTERLOCK_SAFE_NO_ROOM      the status for text that goes to a target of size 0
+ *     INTERLOCK_SAFE_KEEP         STRSAFE_NO_TRUNCATION leaves the target of a copy alone; otherwise it empties it
  */
 #ifndef INTERLOCK_SAFESTRING_H
 #define INTERLOCK_SAFESTRING_H

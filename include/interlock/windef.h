@@ -145,6 +145,34 @@ typedef ULONG ACCESS_MASK, *PACCESS_MASK;
 #define MAXULONG_PTR  (~(ULONG_PTR)0)
 #define MAXUINT_PTR   (~(UINT_PTR)0)
 #define MAXSIZE_T     (~(SIZE_T)0)
+#define MINLONGLONG   (-MAXLONGLONG - 1)
+#define MAXINT_PTR    MAXLONG_PTR
+#define MININT_PTR    MINLONG_PTR
+#define MAXSSIZE_T    MAXLONG_PTR
+#define MINSSIZE_T    MINLONG_PTR
+#define MAXUINT       ((UINT)0xffffffff)
+#define MAXINT        ((INT)0x7fffffff)
+#define MININT        (-MAXINT - 1)
+#define MAXUINT8      ((UINT8)0xff)
+#define MAXINT8       ((INT8)0x7f)
+#define MININT8       ((INT8)-0x80)
+#define MAXUINT16     ((UINT16)0xffff)
+#define MAXINT16      ((INT16)0x7fff)
+#define MININT16      ((INT16)-0x8000)
+#define MAXUINT32     ((UINT32)0xffffffff)
+#define MAXINT32      ((INT32)0x7fffffff)
+#define MININT32      (-MAXINT32 - 1)
+#define MAXULONG32    ((ULONG32)0xffffffff)
+#define MAXLONG32     ((LONG32)0x7fffffff)
+#define MINLONG32     (-MAXLONG32 - 1)
+#define MAXUINT64     ((UINT64)0xffffffffffffffffULL)
+#define MAXINT64      ((INT64)0x7fffffffffffffffLL)
+#define MININT64      (-MAXINT64 - 1)
+#define MAXULONG64    ((ULONG64)0xffffffffffffffffULL)
+#define MAXLONG64     ((LONG64)0x7fffffffffffffffLL)
+#define MINLONG64     (-MAXLONG64 - 1)
+#define MAXDWORD32    ((DWORD32)0xffffffff)
+#define MAXDWORD64    ((DWORD64)0xffffffffffffffffULL)
 #define ANYSIZE_ARRAY 1
 #define UNICODE_NULL  ((WCHAR)0)
 #define ANSI_NULL     ((CHAR)0)
@@ -183,6 +211,7 @@ typedef ULONG ACCESS_MASK, *PACCESS_MASK;
 #endif
 #define UNREFERENCED_PARAMETER(P)          ((void)(P))
 #define DBG_UNREFERENCED_PARAMETER(P)      ((void)(P))
+#define UNREFERENCED_LOCAL_VARIABLE(V)     ((void)(V))
 #define DBG_UNREFERENCED_LOCAL_VARIABLE(V) ((void)(V))
 /* Structures. */
 typedef union _LARGE_INTEGER {

@@ -30,4 +30,5 @@
 #define IsEqualGUID(First, Second) (memcmp((First), (Second), sizeof(GUID)) == 0)
 #endif
 #define InlineIsEqualGUID(First, Second) IsEqualGUID(First, Second)
+#define IsEqualGUIDAligned(First, Second) IsEqualGUID(First, Second)
 #endif

@@ -1,6 +1,7 @@
 #ifndef INTERLOCK_WDK_NTIFS_H
 #define INTERLOCK_WDK_NTIFS_H
 
-#include <wdm.h>
+#define _NTIFS_
+#include <ntddk.h>
 
 #endif

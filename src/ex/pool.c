@@ -158,7 +158,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
 {
     PEXP_POOL_HEADER Header = ExpPoolHeader(P);
     ULONG State = EXP_POOL_ALLOCATED;
-    if ((ULONG_PTR)P % MEMORY_ALLOCATION_ALIGNMENT != 0) {
+    if (P == NULL || (ULONG_PTR)P % MEMORY_ALLOCATION_ALIGNMENT != 0) {
         ExpBadFree(P, 0);
     }
     if (Tag != 0 && Header->State == EXP_POOL_ALLOCATED && Tag != Header->Tag) {

@@ -21,6 +21,13 @@ VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment)
     }
 }
 
+BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
+{
+    HAL_MAPPING Mapping;
+    return HalQueryMapping((ULONG_PTR)VirtualAddress, &Mapping) && Mapping.Mapped &&
+           (Mapping.Access & HAL_ACCESS_READ) != 0;
+}
+
 VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment)
 {
     ULONG_PTR At = (ULONG_PTR)Address;

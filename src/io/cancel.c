@@ -58,9 +58,20 @@ static VOID IopCheckCancelReturn(PDRIVER_CANCEL Routine, PDEVICE_OBJECT Device, 
     }
 }
 
+VOID IopCallCancelRoutine(PDRIVER_CANCEL Routine, PDEVICE_OBJECT Device, PIRP Irp, KIRQL Irql,
+                          const KI_CALLBACK *Callback)
+{
+    Irp->CancelIrql = Irql;
+    Routine(Device, Irp);
+    IopCheckCancelReturn(Routine, Device, Irql);
+    KiEndCallback(KiCurrentThread(), Callback, KiCallbackCancel, (PVOID)Routine);
+}
+
 BOOLEAN IoCancelIrp(PIRP Irp)
 {
+    KI_CALLBACK Callback;
     KIRQL Irql;
+    KiBeginCallback(KiCurrentThread(), &Callback);
     IoAcquireCancelSpinLock(&Irql);
     /* requirement 2: this store and the exchange pair with the exchange of IoSetCancelRoutine and the load behind it */
     __atomic_store_n(&Irp->Cancel, TRUE, __ATOMIC_SEQ_CST);
@@ -72,10 +83,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     if (Irp->CurrentLocation > Irp->StackCount) {
         KeBugCheckEx(CANCEL_STATE_IN_COMPLETED_IRP, (ULONG_PTR)Irp, (ULONG_PTR)Routine, 0, 0);
     }
-    PDEVICE_OBJECT Device = IoGetCurrentIrpStackLocation(Irp)->DeviceObject;
-    Irp->CancelIrql = Irql;
-    Routine(Device, Irp);
-    IopCheckCancelReturn(Routine, Device, Irql);
+    IopCallCancelRoutine(Routine, IoGetCurrentIrpStackLocation(Irp)->DeviceObject, Irp, Irql, &Callback);
     return TRUE;
 }
 

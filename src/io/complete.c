@@ -24,17 +24,14 @@
  */
 #include "iop.h"
 
-#include "../ke/callback.h"
-
 #define IOP_EXIT_PATIENCE 300 /* seconds that a thread's end waits for its cancelled requests */
 #define IOP_COMPLETION_IRQL 0xfa
 
 /* Calls. */
 
 /* The one place that calls a driver's dispatch routine. */
-static NTSTATUS IopDispatch(PDRIVER_DISPATCH Routine, PDEVICE_OBJECT Device, PIRP Irp)
+static NTSTATUS IopDispatch(PKTHREAD Thread, PDRIVER_DISPATCH Routine, PDEVICE_OBJECT Device, PIRP Irp)
 {
-    PKTHREAD Thread = KiCurrentThread();
     KIRQL Irql = KeGetCurrentIrql();
     KI_CALLBACK Callback;
     KiBeginCallback(Thread, &Callback);
@@ -88,7 +85,7 @@ static VOID IopCheckCall(PDEVICE_OBJECT Device, PIRP Irp)
 
 NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 {
-    PETHREAD Thread = PsGetCurrentThread();
+    PKTHREAD Thread = KiCurrentThread();
     IopCheckCall(DeviceObject, Irp);
     if (Irp->Reserved == 0) {
         Irp->Reserved = (UCHAR)Irp->CurrentLocation;
@@ -96,14 +93,12 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     IoSetNextIrpStackLocation(Irp);
     PIO_STACK_LOCATION Location = IoGetCurrentIrpStackLocation(Irp);
     Location->DeviceObject = DeviceObject;
-    IOP_CALL Call = {.Outer = Thread->IrpCalls,
-                     .Irp = Irp,
-                     .Serial = Irp->AllocationProcessorNumber,
-                     .Location = Irp->CurrentLocation};
+    IOP_CALL Call = {
+        .Irp = Irp, .Serial = Irp->AllocationProcessorNumber, .Location = Irp->CurrentLocation};
     PDRIVER_DISPATCH Routine = DeviceObject->DriverObject->MajorFunction[Location->MajorFunction];
-    Thread->IrpCalls = &Call;
-    NTSTATUS Status = IopDispatch(Routine, DeviceObject, Irp);
-    Thread->IrpCalls = Call.Outer;
+    KiEnterCallFrame(Thread, &Call.Frame);
+    NTSTATUS Status = IopDispatch(Thread, Routine, DeviceObject, Irp);
+    KiLeaveCallFrame(Thread, &Call.Frame);
     IopCheckReturn(&Call, Status, Routine, DeviceObject);
     return Status;
 }
@@ -323,10 +318,13 @@ static VOID IopCheckCompletion(PIRP Irp)
 }
 
 /* Requirement 1. Device: of the driver that completes the location. */
-static VOID IopNoteCompleted(PETHREAD Thread, PIRP Irp, BOOLEAN Marked, PDEVICE_OBJECT Device)
+static VOID IopNoteCompleted(PKTHREAD Thread, PIRP Irp, BOOLEAN Marked, PDEVICE_OBJECT Device)
 {
     BOOLEAN InProgress = FALSE;
-    for (PIOP_CALL Call = Thread->IrpCalls; Call != NULL; Call = Call->Outer) {
+    PVOID Place = __builtin_frame_address(0);
+    for (PKI_CALL_FRAME Frame = KiLiveCallFrame(Thread->CallFrames, Place); Frame != NULL;
+         Frame = KiLiveCallFrame(Frame->Outer, Place)) {
+        PIOP_CALL Call = CONTAINING_RECORD(Frame, IOP_CALL, Frame);
         if (Call->Irp == Irp && Call->Serial == Irp->AllocationProcessorNumber &&
             Call->Location == Irp->CurrentLocation && !Call->Completed) {
             Call->Completed = TRUE;
@@ -346,12 +344,16 @@ static BOOLEAN IopInvoke(PIO_COMPLETION_ROUTINE Routine, PIRP Irp, PVOID Context
     PDEVICE_OBJECT Device =
         Irp->CurrentLocation <= Irp->StackCount ? IoGetCurrentIrpStackLocation(Irp)->DeviceObject : NULL;
     BOOLEAN PendingReturned = Irp->PendingReturned;
+    PKTHREAD Thread = KiCurrentThread();
     KIRQL Irql = KeGetCurrentIrql();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
     NTSTATUS Status = Routine(Device, Irp, Context);
     if (KeGetCurrentIrql() != Irql) {
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, IOP_COMPLETION_IRQL, (ULONG_PTR)Routine, Irql,
                      KeGetCurrentIrql());
     }
+    KiEndCallback(Thread, &Callback, KiCallbackCompletion, (PVOID)Routine);
     if (Status == STATUS_MORE_PROCESSING_REQUIRED) {
         return FALSE;
     }
@@ -363,7 +365,7 @@ static BOOLEAN IopInvoke(PIO_COMPLETION_ROUTINE Routine, PIRP Irp, PVOID Context
 }
 
 /* Leaves the current location. FALSE: as in IopInvoke. */
-static BOOLEAN IopCompleteLocation(PETHREAD Thread, PIRP Irp)
+static BOOLEAN IopCompleteLocation(PKTHREAD Thread, PIRP Irp)
 {
     PIO_STACK_LOCATION Location = IoGetCurrentIrpStackLocation(Irp);
     IO_STACK_LOCATION Done = *Location;
@@ -383,7 +385,7 @@ static BOOLEAN IopCompleteLocation(PETHREAD Thread, PIRP Irp)
 
 VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
 {
-    PETHREAD Thread = PsGetCurrentThread();
+    PKTHREAD Thread = KiCurrentThread();
     IopCheckCompletion(Irp);
     while (Irp->CurrentLocation <= Irp->StackCount) {
         if (!IopCompleteLocation(Thread, Irp)) {

@@ -8,7 +8,8 @@
  *
  * 1. A device references its driver. A driver's list and the stacks hold no references; they change under the database lock.
  * 2. ReferenceCount is the number of file objects that have the device open. IoDeleteDevice removes the name and, when
- *    that number is 0, removes the device from its driver's list and drops its first reference. A device that is still
+ *    that number is 0 and no device is attached above, removes the device from its driver's list and drops its first
+ *    reference. A device that is still
  *    referenced otherwise, by a work item for example, keeps its extension until then.
  */
 #include "iop.h"
@@ -304,21 +305,27 @@ static VOID IopUnlinkDevice(PDEVICE_OBJECT Device)
     }
 }
 
+/* With the database lock held. TRUE: nothing keeps a device that is to go, and the caller drops its first reference. */
+static BOOLEAN IopTakeDeleted(PDEVICE_OBJECT Device)
+{
+    if (!IopDeviceOf(Device)->DeletePending || Device->ReferenceCount != 0 || Device->AttachedDevice != NULL) {
+        return FALSE;
+    }
+    IopUnlinkDevice(Device);
+    return TRUE;
+}
+
 VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject)
 {
     PIOP_DEVICE Extension = IopDeviceOf(DeviceObject);
     KIRQL OldIrql = IopLockDatabase();
-    if (Extension->DeletePending) {
-        IopStop(IOP_DELETED_TWICE, (PVOID)IoDeleteDevice, NULL, DeviceObject);
-    }
-    if (Extension->AttachedTo != NULL) {
-        IopStop(IOP_DELETED_IN_STACK, (PVOID)IoDeleteDevice, NULL, DeviceObject);
+    if (Extension->DeletePending || Extension->AttachedTo != NULL) {
+        ULONG Kind = Extension->DeletePending ? IOP_DELETED_TWICE : IOP_DELETED_IN_STACK;
+        IopUnlockDatabase(OldIrql);
+        IopStop(Kind, (PVOID)IoDeleteDevice, NULL, DeviceObject);
     }
     Extension->DeletePending = TRUE;
-    BOOLEAN Gone = DeviceObject->ReferenceCount == 0;
-    if (Gone) {
-        IopUnlinkDevice(DeviceObject);
-    }
+    BOOLEAN Gone = IopTakeDeleted(DeviceObject);
     IopUnlockDatabase(OldIrql);
     ObMakeTemporaryObject(DeviceObject);
     if (Gone) {
@@ -330,10 +337,7 @@ VOID IopOpenDevice(PDEVICE_OBJECT Device, LONG Change)
 {
     KIRQL OldIrql = IopLockDatabase();
     Device->ReferenceCount += Change;
-    BOOLEAN Gone = Device->ReferenceCount == 0 && IopDeviceOf(Device)->DeletePending;
-    if (Gone) {
-        IopUnlinkDevice(Device);
-    }
+    BOOLEAN Gone = IopTakeDeleted(Device);
     IopUnlockDatabase(OldIrql);
     if (Gone) {
         ObDereferenceObject(Device);
@@ -382,11 +386,16 @@ VOID IoDetachDevice(PDEVICE_OBJECT TargetDevice)
     KIRQL OldIrql = IopLockDatabase();
     PDEVICE_OBJECT Attached = TargetDevice->AttachedDevice;
     if (Attached == NULL) {
+        IopUnlockDatabase(OldIrql);
         IopStop(IOP_DETACHED_TWICE, (PVOID)IoDetachDevice, NULL, TargetDevice);
     }
     IopDeviceOf(Attached)->AttachedTo = NULL;
     TargetDevice->AttachedDevice = NULL;
+    BOOLEAN Gone = IopTakeDeleted(TargetDevice);
     IopUnlockDatabase(OldIrql);
+    if (Gone) {
+        ObDereferenceObject(TargetDevice);
+    }
 }
 
 PDEVICE_OBJECT IoGetAttachedDevice(PDEVICE_OBJECT DeviceObject)

@@ -11,6 +11,7 @@
 #include <interlock/ex.h>
 #include <interlock/io.h>
 
+#include "../hal/machine.h"
 #include "../ke/interrupt.h"
 
 #define IOP_WORKITEM_TAG 0x74496f49u /* "IoIt" */
@@ -77,6 +78,13 @@ VOID IoDisconnectInterrupt(PKINTERRUPT Interrupt)
     IopCheckPassiveLevel((ULONG_PTR)IoDisconnectInterrupt);
     KiDisconnectInterrupt(Interrupt);
     HalFree(Interrupt);
+}
+
+/* The stack. */
+
+VOID IoGetStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit)
+{
+    HalQueryStackLimits(LowLimit, HighLimit);
 }
 
 /* Work items. */

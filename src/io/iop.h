@@ -4,6 +4,7 @@
 
 #include <interlock/io.h>
 
+#include "../ke/callback.h"
 #include "../ps/psp.h"
 
 #define IOP_IRP_TAG 0x20707249u    /* "Irp " */
@@ -40,7 +41,7 @@ DECLSPEC_NORETURN VOID IopStop(ULONG Kind, PVOID Routine, PIRP Irp, PDEVICE_OBJE
  * the call meanwhile, it records here what the routine must return: afterwards the packet may be freed.
  */
 typedef struct _IOP_CALL {
-    struct _IOP_CALL *Outer;
+    KI_CALL_FRAME Frame;
     PIRP Irp;
     USHORT Serial;       /* of the packet: another one may have got its memory */
     CHAR Location;
@@ -95,6 +96,10 @@ extern OBJECT_TYPE IopFileType;
 NTSTATUS IopCreateDriver(PCUNICODE_STRING Name, PDRIVER_INITIALIZE DriverEntry, PDRIVER_OBJECT *DriverObject);
 VOID IopOpenDevice(PDEVICE_OBJECT Device, LONG Change); /* counts file objects; the last one deletes a device marked for
                                                            deletion */
+
+/* cancel.c. With the cancel spinlock held, which the routine releases at Irql. Callback: of before it was acquired. */
+VOID IopCallCancelRoutine(PDRIVER_CANCEL Routine, PDEVICE_OBJECT Device, PIRP Irp, KIRQL Irql,
+                          const KI_CALLBACK *Callback);
 
 /* startio.c */
 VOID IopFreeTimer(PDEVICE_OBJECT Device);

@@ -14,18 +14,27 @@
 
 static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key, BOOLEAN Again);
 
+static VOID IopRunStartIo(PDEVICE_OBJECT Device, PIRP Irp)
+{
+    PDRIVER_STARTIO StartIo = Device->DriverObject->DriverStartIo;
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
+    StartIo(Device, Irp);
+    KiEndCallback(Thread, &Callback, KiCallbackStartIo, (PVOID)StartIo);
+}
+
 /* Again: called by the loop in here. */
 static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Again)
 {
     PIOP_DEVICE Extension = IopDeviceOf(Device);
-    PDRIVER_STARTIO StartIo = Device->DriverObject->DriverStartIo;
     if (!Extension->DeferredStartIo || Again) {
-        StartIo(Device, Irp);
+        IopRunStartIo(Device, Irp);
         return;
     }
     /* acquire: the request to start the next one, by a thread that has found the count above 0 */
     __atomic_add_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL);
-    StartIo(Device, Irp);
+    IopRunStartIo(Device, Irp);
     while (__atomic_sub_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL) != 0) {
         IopStartNext(Device, Extension->Cancelable, Extension->ByKey ? &Extension->StartIoKey : NULL, TRUE);
     }
@@ -48,6 +57,8 @@ static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_
 {
     PKDEVICE_QUEUE_ENTRY Entry = &Irp->Tail.Overlay.DeviceQueueEntry;
     KIRQL Irql = DISPATCH_LEVEL;
+    KI_CALLBACK Callback;
+    KiBeginCallback(KiCurrentThread(), &Callback);
     if (CancelFunction != NULL) {
         IoAcquireCancelSpinLock(&Irql);
         IoSetCancelRoutine(Irp, CancelFunction);
@@ -62,9 +73,8 @@ static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_
     }
     /* seq_cst: cancel.c, requirement 2. The lock excludes a cancelling thread, so the routine is still set. */
     if (__atomic_load_n(&Irp->Cancel, __ATOMIC_SEQ_CST)) {
-        Irp->CancelIrql = Irql;
         IoSetCancelRoutine(Irp, NULL);
-        CancelFunction(Device, Irp);
+        IopCallCancelRoutine(CancelFunction, Device, Irp, Irql, &Callback);
     } else {
         IoReleaseCancelSpinLock(Irql);
     }

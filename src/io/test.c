@@ -52,6 +52,25 @@ static VOID IopDevicesInitialized(PDRIVER_OBJECT Driver)
     IopUnlockDatabase(OldIrql);
 }
 
+/* The driver goes, and its code with it. */
+static VOID IopStopAtDeviceLeft(PDRIVER_OBJECT Driver, PVOID Routine)
+{
+    if (Driver->DeviceObject != NULL) {
+        KeBugCheckEx(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, (ULONG_PTR)Driver->DeviceObject, 0, 0,
+                     (ULONG_PTR)Routine);
+    }
+}
+
+static NTSTATUS IopCallDriverEntry(PDRIVER_INITIALIZE DriverEntry, PDRIVER_OBJECT Driver, PUNICODE_STRING RegistryPath)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
+    NTSTATUS Status = DriverEntry(Driver, RegistryPath);
+    KiEndCallback(Thread, &Callback, KiCallbackDriver, (PVOID)DriverEntry);
+    return Status;
+}
+
 NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject)
 {
     WCHAR NameBuffer[IOP_LONGEST_DRIVER_NAME];
@@ -68,8 +87,9 @@ NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OB
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = DriverEntry(Driver, &RegistryPath);
+    Status = IopCallDriverEntry(DriverEntry, Driver, &RegistryPath);
     if (!NT_SUCCESS(Status)) {
+        IopStopAtDeviceLeft(Driver, (PVOID)DriverEntry);
         IopDropDriver(Driver);
         return Status;
     }
@@ -78,31 +98,32 @@ NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OB
     return Status;
 }
 
-static BOOLEAN IopHasOpenDevice(PDRIVER_OBJECT Driver)
+static BOOLEAN IopHasBusyDevice(PDRIVER_OBJECT Driver)
 {
-    BOOLEAN Open = FALSE;
+    BOOLEAN Busy = FALSE;
     KIRQL OldIrql = IopLockDatabase();
     for (PDEVICE_OBJECT Device = Driver->DeviceObject; Device != NULL; Device = Device->NextDevice) {
-        Open |= Device->ReferenceCount != 0;
+        Busy |= Device->ReferenceCount != 0 || Device->AttachedDevice != NULL;
     }
     IopUnlockDatabase(OldIrql);
-    return Open;
+    return Busy;
 }
 
 NTSTATUS IoTestUnloadDriver(PDRIVER_OBJECT DriverObject)
 {
     PDRIVER_UNLOAD Unload = DriverObject->DriverUnload;
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Callback;
     if (Unload == NULL) {
         return STATUS_INVALID_DEVICE_REQUEST;
     }
-    if (IopHasOpenDevice(DriverObject)) {
+    if (IopHasBusyDevice(DriverObject)) {
         return STATUS_DEVICE_BUSY;
     }
+    KiBeginCallback(Thread, &Callback);
     Unload(DriverObject);
-    if (DriverObject->DeviceObject != NULL) {
-        KeBugCheckEx(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, (ULONG_PTR)DriverObject->DeviceObject, 0, 0,
-                     (ULONG_PTR)Unload);
-    }
+    KiEndCallback(Thread, &Callback, KiCallbackDriver, (PVOID)Unload);
+    IopStopAtDeviceLeft(DriverObject, (PVOID)Unload);
     IopDropDriver(DriverObject);
     return STATUS_SUCCESS;
 }

@@ -1,6 +1,8 @@
 /* callback.c: what a routine leaves behind. Theory in callback.h. */
 #include "callback.h"
 
+#include "freedmemory.h"
+
 #define KI_DISPATCH_CHANGED_APCS 0xC5
 #define KI_DPC_CHANGED_APCS 4
 #define KI_WORKER_ROUTINE 1
@@ -13,6 +15,18 @@ static const PCSTR KiCallbackName[KiCallbackKinds] = {
     [KiCallbackWorker] = "work item",
     [KiCallbackPool] = "callback of a thread pool",
     [KiCallbackDispatch] = "dispatch routine",
+    [KiCallbackCompletion] = "completion routine",
+    [KiCallbackCancel] = "cancel routine",
+    [KiCallbackStartIo] = "StartIo routine",
+    [KiCallbackDriver] = "driver routine",
+    [KiCallbackNotification] = "routine of a callback object",
+};
+
+/* Are the routine's frames searched for what is still in use? A search takes microseconds: not for those that interrupt. */
+static const BOOLEAN KiCallbackSearched[KiCallbackKinds] = {
+    [KiCallbackWorker] = TRUE,     [KiCallbackPool] = TRUE,   [KiCallbackDispatch] = TRUE,
+    [KiCallbackCompletion] = TRUE, [KiCallbackCancel] = TRUE, [KiCallbackStartIo] = TRUE,
+    [KiCallbackDriver] = TRUE,     [KiCallbackNotification] = TRUE,
 };
 
 VOID KiNoteCallback(PKTHREAD Thread, PKI_CALLBACK Callback)
@@ -40,6 +54,11 @@ static DECLSPEC_NORETURN VOID KiApcsChanged(PKTHREAD Thread, const KI_CALLBACK *
     case KiCallbackService:
         KeBugCheckEx(TIMER_OR_DPC_INVALID, KI_DPC_CHANGED_APCS, (ULONG_PTR)Routine, Old, New);
     case KiCallbackDispatch:
+    case KiCallbackCompletion:
+    case KiCallbackCancel:
+    case KiCallbackStartIo:
+    case KiCallbackDriver:
+    case KiCallbackNotification:
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_DISPATCH_CHANGED_APCS, (ULONG_PTR)Routine, New, Old);
     default:
         KeBugCheckEx(APC_INDEX_MISMATCH, (ULONG_PTR)Routine, 0, New,
@@ -57,6 +76,9 @@ VOID KiVerifyReturned(PKTHREAD Thread, const KI_CALLBACK *Callback, KI_CALLBACK_
     BOOLEAN ApcsChanged = Thread->KernelApcDisable != Callback->KernelApcDisable ||
                           Thread->SpecialApcDisable != Callback->SpecialApcDisable;
     if (Lock == NULL && !ApcsChanged && Thread->Irql == Callback->Irql) {
+        if (KiCallbackSearched[Kind]) {
+            KiVerifyLeftFrames((PVOID)(ULONG_PTR)Callback);
+        }
         return;
     }
     HalQueryAddressName((ULONG_PTR)Routine, Name, sizeof(Name));

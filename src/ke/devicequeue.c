@@ -69,6 +69,7 @@ static PKDEVICE_QUEUE_ENTRY KiRemoveDeviceEntry(PKDEVICE_QUEUE DeviceQueue, ULON
     PKDEVICE_QUEUE_ENTRY Removed = NULL;
     KeAcquireSpinLock(&DeviceQueue->Lock, &OldIrql);
     if (MustBeBusy && !DeviceQueue->Busy) {
+        KeReleaseSpinLock(&DeviceQueue->Lock, OldIrql);
         KeBugCheckEx(DEVICE_QUEUE_NOT_BUSY, (ULONG_PTR)DeviceQueue, 0, 0, 0);
     }
     if (!IsListEmpty(&DeviceQueue->DeviceListHead)) {

@@ -16,6 +16,7 @@
  */
 #include <interlock/exception.h>
 
+#include "callback.h"
 #include "ki.h"
 
 #define KI_TRY_RAISED 1
@@ -45,6 +46,7 @@ static DECLSPEC_NORETURN VOID KiJumpToFrame(PKTHREAD Thread, PKEXCEPTION_FRAME F
 {
     Frame->Entered = FALSE;
     Thread->ExceptionList = Frame->Next;
+    KiDropCallFrames(Thread, Frame);
     longjmp(Frame->Context, How);
 }
 

@@ -4,17 +4,20 @@
  * A place that expects a bugcheck is a frame on the stack of its thread, like a __try frame. It saves the state of the
  * thread. A bugcheck of the thread restores that state and jumps to the innermost frame:
  *
- * 1. A DPC routine that the thread was running ends. The other DPCs of its processor run when the level drops.
- * 2. Mutexes that were acquired since are released while their memory is still valid: they may be local variables of
+ * 1. The numbered queued spinlocks, the cancel spinlock among them, belong to the system: those that the thread's processor
+ *    owns are released. Other spinlocks are the test's, which knows what they protect.
+ * 2. A DPC routine that the thread was running ends. The other DPCs of its processor run when the level drops.
+ * 3. Mutexes that were acquired since are released while their memory is still valid: they may be local variables of
  *    the routine.
- * 3. The regions, then the level, are restored; what they deferred is delivered at the end.
+ * 4. The regions, then the level, are restored; what they deferred is delivered at the end.
  *
  * It is not caught if the thread holds a lock of the kernel, is in a wait, or in an interrupt: other threads may depend
  * on work that it has begun and would never finish. Then the process ends, as it does without an expectation.
  */
 #include "bugreport.h"
+#include "callback.h"
 #include "irql.h"
-#include "lockorder.h"
+#include "spinlock.h"
 
 #include <interlock/verifier.h>
 #include <string.h>
@@ -148,8 +151,14 @@ static VOID KiRestoreLevel(PKTHREAD Thread, KIRQL Irql)
 
 static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, PVF_BUGCHECK Found)
 {
-    Found->LocksHeld = Thread->Irql >= DISPATCH_LEVEL && Thread->Prcb != NULL && KiVerifierEnabled
-                           ? Thread->Prcb->HeldLocks + Thread->Prcb->HeldLocksUnnoted : 0;
+    Found->LocksHeld = 0;
+    if (Thread->Irql > DISPATCH_LEVEL) {
+        KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */
+    }
+    if (Thread->Irql == DISPATCH_LEVEL && Thread->Prcb != NULL) {
+        KiReleaseNumberedLocks(Thread);
+        Found->LocksHeld = KiVerifierEnabled ? Thread->Prcb->HeldLocks + Thread->Prcb->HeldLocksUnnoted : 0;
+    }
     if (Found->LocksHeld != 0) {
         Thread->Prcb->HeldLocks = 0;
         Thread->Prcb->HeldLocksUnnoted = 0;
@@ -157,15 +166,13 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
     if (KiVerifierEnabled) {
         KiOrderForgetHeld(Thread, Expectation->Held); /* locks that stay held do not precede others in the lock order */
     }
-    if (Thread->Irql > DISPATCH_LEVEL) {
-        KiSetIrql(Thread, DISPATCH_LEVEL); /* interrupts that are pending are served when the level drops further */
-    }
     KiLeaveDpcRoutine(Thread, Expectation->DpcDepth);
     Thread->KernelApcDisable -= 1; /* nothing is delivered in between */
     Found->MutexesReleased = KiReleaseMutantsSince(Thread, Expectation->Mutants);
     Thread->ServiceDepth = Expectation->ServiceDepth;
     Thread->ApcState.KernelApcInProgress = Expectation->KernelApcInProgress;
     Thread->ExceptionList = Expectation->ExceptionList;
+    KiDropCallFrames(Thread, (PVOID)Expectation);
     if (Thread->SystemAffinityActive && !Expectation->SystemAffinityActive) {
         KeRevertToUserAffinityThread();
     }

@@ -9,6 +9,7 @@
 KI_FIND_FREED *KiFindFreed[KiFreedLists];
 
 #define KI_NEAR_STACK (16 * 1024 * 1024) /* around the end of a thread: more than most stacks */
+#define KI_LEFT_FRAMES (64 * 1024)       /* more than most routines have used */
 
 /* The bugcheck to raise. Code 0: none. */
 typedef struct _KI_IN_USE {
@@ -117,11 +118,16 @@ static BOOLEAN KiFindInUse(PVOID Base, PVOID End, PKI_IN_USE InUse)
     return KiFindByThreads(Base, End, InUse);
 }
 
+static DECLSPEC_NORETURN VOID KiStopInUse(const KI_IN_USE *InUse)
+{
+    KeBugCheckEx(InUse->Code, InUse->Parameter[0], InUse->Parameter[1], InUse->Parameter[2], InUse->Parameter[3]);
+}
+
 static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
 {
     KI_IN_USE InUse;
     if (KiFindInUse(Base, (PUCHAR)Base + Size, &InUse)) {
-        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+        KiStopInUse(&InUse);
     }
     PVOID Lock = KiOrderForgetRange(Base, Size, Abandons);
     if (Lock != NULL) {
@@ -144,6 +150,24 @@ VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size)
     KiVerifyFreed(Base, Size, TRUE);
 }
 
+/* The search itself runs in these frames, and overwrites what was in them: only addresses count. Locks are not searched for,
+   as at the end of a thread: callback.c has those that the routine holds. The end of a fiber's stack is unknown. */
+VOID KiVerifyLeftFrames(PVOID Caller)
+{
+    ULONG_PTR End = (ULONG_PTR)Caller;
+    ULONG_PTR Low;
+    ULONG_PTR High;
+    KI_IN_USE InUse;
+    if (!KiFindInUse((PVOID)(End - KI_LEFT_FRAMES), (PVOID)End, &InUse)) {
+        return;
+    }
+    HalQueryStackLimits(&Low, &High);
+    if (End > Low && End <= High &&
+        KiFindInUse((PVOID)(End - Low > KI_LEFT_FRAMES ? End - KI_LEFT_FRAMES : Low), (PVOID)End, &InUse)) {
+        KiStopInUse(&InUse);
+    }
+}
+
 /* The host frees the stack of every thread but the first. Querying the limits allocates memory, so it is done only if
    something nearby is in use. Locks in the stack are not searched for: those of frames that returned are free, or were
    reported with the thread. */
@@ -159,6 +183,6 @@ VOID KiVerifyStackAtExit(PKTHREAD Thread)
     }
     HalQueryStackLimits(&Low, &High);
     if (KiFindInUse((PVOID)Low, (PVOID)High, &InUse)) {
-        KeBugCheckEx(InUse.Code, InUse.Parameter[0], InUse.Parameter[1], InUse.Parameter[2], InUse.Parameter[3]);
+        KiStopInUse(&InUse);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * freedmemory.h: the verifier's search for objects still in use in memory that is freed: a block of pool, an object,
- * the stack of a thread. It walks the system's lists, so nothing else pays for it. A walk ends at the first object
- * found: the links in a dead stack frame may be overwritten.
+ * the frames of a routine that returns to the system, the stack of a thread. It walks the system's lists, so nothing
+ * else pays for it. A walk ends at the first object found: the links in a dead stack frame may be overwritten.
  *
  *     a timer that is set                     TIMER_OR_DPC_INVALID 0
  *     a DPC that is queued, or of such a timer TIMER_OR_DPC_INVALID 1
@@ -28,6 +28,7 @@ VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
 VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* forgets locks in memory that the program freed itself */
 VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
+VOID KiVerifyLeftFrames(PVOID Caller); /* the stack below Caller, a variable of the routine's caller */
 
 /* The lists of higher layers; the file that owns a list sets its entry when the library is loaded. Returns what is in
    [Base, End), or NULL. */

@@ -57,6 +57,7 @@ VOID KiRemoveHeldLock(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
     } else if (Prcb->HeldLocksUnnoted != 0) {
         Prcb->HeldLocksUnnoted -= 1;
     } else {
+        KiSetIrql(Thread, Irql);
         KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)Lock, (ULONG_PTR)Thread, 0, 0);
     }
     KiSetIrql(Thread, Irql);

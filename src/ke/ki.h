@@ -213,6 +213,7 @@ typedef struct _KTHREAD {
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
     PVOID ExpectedBugCheck;          /* innermost place that expects one, see expect.c */
+    struct _KI_CALL_FRAME *CallFrames; /* routines of drivers that the thread is in, see callback.h */
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
     EXCEPTION_POINTERS ExceptionPointers; /* what a filter gets of it */
     NTSTATUS ExceptionCode;          /* the status that was caught last, */

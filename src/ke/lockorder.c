@@ -9,6 +9,7 @@
 #define KI_ORDER_FRAMES 16       /* of a stack that is kept */
 #define KI_ORDER_HELD_LOCKS 60   /* of one thread; further ones are not watched */
 #define KI_ORDER_CYCLE 8         /* edges of a cycle that are printed */
+#define KI_ORDER_NEAR 1024       /* bytes between two calls that may be in one function */
 #define KI_ORDER_LOCK_BUCKETS 4096
 #define KI_ORDER_CLASS_BUCKETS 1024
 #define KI_ORDER_ARENA_SIZE (256 * 1024)
@@ -28,6 +29,10 @@
 #define KI_EDGE_EXCLUSIVE (KI_EDGE_EN | KI_EDGE_ER)
 #define KI_EDGE_BLOCKED (KI_EDGE_EN | KI_EDGE_SN)
 
+/* Theory 8: how the addresses of the two locks compared, whenever the edge was used. */
+#define KI_EDGE_ASCENDING 1u
+#define KI_EDGE_DESCENDING 2u
+
 typedef struct _KI_ORDER_STACK {
     ULONG ThreadId;
     ULONG Count;
@@ -39,6 +44,7 @@ typedef struct _KI_ORDER_EDGE {
     struct _KI_ORDER_NODE *From;
     struct _KI_ORDER_NODE *To;
     ULONG Strength;
+    ULONG Directions;            /* KI_EDGE_ASCENDING, KI_EDGE_DESCENDING */
     PVOID Held;                  /* the two locks by which it was first seen, */
     PVOID Site;                  /* where the first of them was acquired, */
     PVOID Acquired;
@@ -68,6 +74,7 @@ typedef struct _KI_ORDER_NODE {
     UCHAR LowestHeld;            /* the lowest level at which a lock of the class was held, */
     UCHAR HighestInterrupt;      /* and the highest at which an interrupting routine acquired one; 0: none */
     ULONG SiteCount;             /* 0: a class of one lock */
+    ULONG CallFrames;            /* of the site, up to the program's call */
     ULONG64 Site[KI_ORDER_SITE];
     PVOID Lock;                  /* its only one, or the one that it was created for */
     KI_ORDER_STACK LowestStack;
@@ -227,6 +234,7 @@ typedef struct _KI_ORDER_KEY {
     UCHAR Kind;
     PVOID Lock; /* without a site */
     ULONG SiteCount;
+    ULONG CallFrames;
     ULONG64 Site[KI_ORDER_SITE];
 } KI_ORDER_KEY;
 
@@ -261,6 +269,7 @@ static PKI_ORDER_NODE KiOrderClassOf(const KI_ORDER_KEY *Key)
         Class->Kind = Key->Kind;
         Class->LowestHeld = MAXUCHAR;
         Class->SiteCount = Key->SiteCount;
+        Class->CallFrames = Key->CallFrames;
         memcpy(Class->Site, Key->Site, sizeof(Class->Site));
         Class->Lock = Key->Lock;
         Class->Next = *Bucket;
@@ -412,6 +421,17 @@ static VOID KiWatchWaits(VOID)
     KiOrderWatchesWaits = TRUE;
 }
 
+/* Frames of the library that lead to one of its functions. In a program that contains the library none can be told. */
+static ULONG KiCountOwnFrames(const ULONG64 *Frames, ULONG Count)
+{
+    PVOID Own = HalFindModuleBase((PVOID)(ULONG_PTR)KiCountOwnFrames);
+    ULONG Found = 0;
+    while (Found < Count && HalFindModuleBase((PVOID)Frames[Found]) == Own) {
+        Found += 1;
+    }
+    return Found < Count ? Found : 0;
+}
+
 DECLSPEC_NOINLINE VOID KiOrderInitialize(PVOID Lock, KI_ORDER_KIND Kind)
 {
     KI_ORDER_KEY Key = {.Kind = (UCHAR)Kind, .Lock = Lock};
@@ -422,6 +442,8 @@ DECLSPEC_NOINLINE VOID KiOrderInitialize(PVOID Lock, KI_ORDER_KIND Kind)
         KiWatchWaits();
     }
     Key.SiteCount = HalCaptureStack(1, Key.Site, KI_ORDER_SITE);
+    ULONG Own = KiCountOwnFrames(Key.Site, Key.SiteCount);
+    Key.CallFrames = Own != 0 ? Own + 1 : KI_ORDER_SITE;
     KiPutInOrderClass(KiCurrentThread(), &Key);
 }
 
@@ -543,21 +565,9 @@ typedef struct _KI_ORDER_REPORT {
     KI_ORDER_STACK Now;
 } KI_ORDER_REPORT, *PKI_ORDER_REPORT;
 
-/* Frames of the library that lead to one of its functions. In a program that contains the library they cannot be
-   distinguished. */
-static ULONG KiCountOwnFrames(const KI_ORDER_STACK *Stack)
-{
-    PVOID Own = HalFindModuleBase((PVOID)(ULONG_PTR)KiCaptureOrderStack);
-    ULONG Count = 0;
-    while (Count < Stack->Count && HalFindModuleBase((PVOID)Stack->Frame[Count]) == Own) {
-        Count += 1;
-    }
-    return Count < Stack->Count ? Count : 0;
-}
-
 static VOID KiPrintOrderStack(const KI_ORDER_STACK *Stack)
 {
-    ULONG Own = KiCountOwnFrames(Stack);
+    ULONG Own = KiCountOwnFrames(Stack->Frame, Stack->Count);
     HalPrintCallers(Stack->Frame + Own, Stack->Count - Own);
 }
 
@@ -586,7 +596,7 @@ static VOID KiPrintSite(PCSTR What, PVOID Site)
 static VOID KiPrintInitialized(PCSTR Lock, const KI_ORDER_STACK *Stack)
 {
     CHAR Name[256];
-    ULONG Own = KiCountOwnFrames(Stack);
+    ULONG Own = KiCountOwnFrames(Stack->Frame, Stack->Count);
     if (Stack->Count > Own && HalQueryAddressName(Stack->Frame[Own] - 1, Name, sizeof(Name))) {
         HalPrint("    %s was initialized by %s\n", Lock, Name);
     }
@@ -727,6 +737,39 @@ static VOID KiFillCycle(PKI_ORDER_REPORT Report, PKI_ORDER_NODE From, ULONG Way)
     }
 }
 
+/* Theory 8. */
+
+static BOOLEAN KiMayBeSorted(PKI_ORDER_NODE First, PKI_ORDER_NODE Second)
+{
+    ULONG Differs = 0;
+    if (First->Name != NULL || Second->Name != NULL || First->Kind != Second->Kind || First->SiteCount == 0 ||
+        Second->SiteCount == 0) {
+        return FALSE;
+    }
+    while (Differs < First->SiteCount && Differs < Second->SiteCount && First->Site[Differs] == Second->Site[Differs]) {
+        Differs += 1;
+    }
+    if (Differs == First->SiteCount || Differs == Second->SiteCount || Differs >= First->CallFrames) {
+        return TRUE;
+    }
+    return First->Site[Differs] - Second->Site[Differs] + KI_ORDER_NEAR < 2 * KI_ORDER_NEAR;
+}
+
+/* The path that the search has found, with an edge of these directions: does it go by addresses alone? */
+static BOOLEAN KiIsCycleSorted(PKI_ORDER_NODE From, ULONG Way, ULONG Directions)
+{
+    for (PKI_ORDER_NODE Node = From; Node->Visit[Way].Edge != NULL;) {
+        PKI_ORDER_EDGE Edge = Node->Visit[Way].Edge;
+        if (!KiMayBeSorted(Edge->From, Edge->To)) {
+            return FALSE;
+        }
+        Directions |= Edge->Directions;
+        Way = Node->Visit[Way].FromWay;
+        Node = Edge->From;
+    }
+    return Directions != (KI_EDGE_ASCENDING | KI_EDGE_DESCENDING);
+}
+
 static PKI_ORDER_NODE KiOwnOrder(PKI_ORDER_LOCK Lock)
 {
     if (Lock->Own == NULL && (Lock->Own = KiTakeOrderNodes()) != NULL) {
@@ -757,14 +800,20 @@ static VOID KiAddOrder(PKTHREAD Thread, const KI_ORDER_ENTRY *Held, PKI_ORDER_LO
     if (From == NULL || To == NULL) {
         return;
     }
+    ULONG Directions = Held->Lock->Address < Lock->Address ? KI_EDGE_ASCENDING : KI_EDGE_DESCENDING;
+    BOOLEAN MayBeSorted = !SameClass && KiMayBeSorted(From, To);
     PKI_ORDER_EDGE Edge = From->Edges;
     while (Edge != NULL && Edge->To != To) {
         Edge = Edge->Next;
     }
-    if (Edge != NULL && (Edge->Strength & Strength)) {
+    if (Edge != NULL && (Edge->Strength & Strength) && (!MayBeSorted || (Edge->Directions & Directions))) {
         return;
     }
+    Directions |= Edge != NULL ? Edge->Directions : 0;
     LONG Way = KiIsAbove(Held->Lock->Class, Lock->Class) ? -1 : KiSearchOrder(From, To, Strength);
+    if (Way >= 0 && MayBeSorted && KiIsCycleSorted(From, (ULONG)Way, Directions)) {
+        Way = -1;
+    }
     if (Way >= 0 || KiIsAbove(Held->Lock->Class, Lock->Class)) {
         KiFillReport(Report, Lock, Held);
         if (Way >= 0) {
@@ -777,10 +826,12 @@ static VOID KiAddOrder(PKTHREAD Thread, const KI_ORDER_ENTRY *Held, PKI_ORDER_LO
     }
     if (Edge != NULL) {
         Edge->Strength |= Strength;
+        Edge->Directions = Directions;
     } else if ((Edge = KiTakeOrderEdges()) != NULL) {
         Edge->From = From;
         Edge->To = To;
         Edge->Strength = Strength;
+        Edge->Directions = Directions;
         Edge->Held = Held->Lock->Address;
         Edge->Site = Held->Site;
         Edge->Acquired = Lock->Address;

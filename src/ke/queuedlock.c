@@ -189,6 +189,16 @@ VOID KiResetLockQueues(PKTHREAD Survivor)
     }
 }
 
+VOID KiReleaseNumberedLocks(PKTHREAD Thread)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        PKSPIN_LOCK_QUEUE LockQueue = &Thread->Prcb->LockQueue[Number];
+        if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
+            KiReleaseQueuedLock(Thread, LockQueue);
+        }
+    }
+}
+
 static VOID KiCheckLockNumber(KSPIN_LOCK_QUEUE_NUMBER Number)
 {
     if (Number >= LockQueueMaximumLock) {

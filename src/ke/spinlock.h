@@ -20,6 +20,7 @@ BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site)
 /* The numbered queued spinlocks (queuedlock.c), at the start and in a forked child. */
 VOID KiInitializeLockQueues(PKPRCB Prcb);
 VOID KiResetLockQueues(PKTHREAD Survivor);
+VOID KiReleaseNumberedLocks(PKTHREAD Thread); /* those that its processor owns; at DISPATCH_LEVEL */
 
 FORCEINLINE VOID KiRequireDispatchLevel(PKTHREAD Thread)
 {

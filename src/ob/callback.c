@@ -12,6 +12,7 @@
  */
 #include "namespace.h"
 
+#include "../ke/callback.h"
 #include "../ke/irql.h"
 
 #define OBP_CALLBACK_SIGNATURE  0x6c6c6143u /* "Call" */
@@ -164,9 +165,13 @@ VOID ExUnregisterCallback(PVOID CallbackRegistration)
 static VOID ObpCallRegistration(PCALLBACK_OBJECT CallbackObject, POBP_CALLBACK_REGISTRATION Registration,
                                 PVOID Argument1, PVOID Argument2, PKIRQL OldIrql)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Noted;
     Registration->Busy++;
     KeReleaseSpinLock(&CallbackObject->Lock, *OldIrql);
+    KiBeginCallback(Thread, &Noted);
     Registration->CallbackFunction(Registration->CallbackContext, Argument1, Argument2);
+    KiEndCallback(Thread, &Noted, KiCallbackNotification, (PVOID)Registration->CallbackFunction);
     KeAcquireSpinLock(&CallbackObject->Lock, OldIrql);
     Registration->Busy--;
 }

@@ -25,7 +25,6 @@ typedef struct _ETHREAD {
     LIST_ENTRY IrpList;              /* requests of the thread, under IrpListLock; zero: never had any (io/complete.c) */
     KI_LOCK IrpListLock;
     struct _IRP *TopLevelIrp;
-    struct _IOP_CALL *IrpCalls;      /* dispatch routines that the thread is in, innermost first (io/iop.h) */
 } ETHREAD;
 
 C_ASSERT(sizeof(ETHREAD) <= sizeof(KTHREAD) + sizeof(((KI_THREAD_SLOT *)0)->Ps));

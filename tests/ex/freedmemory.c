@@ -276,6 +276,84 @@ static void test_stack(void **state)
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, end_in_use, (void *)&rows[6]);
 }
 
+/* The frames of a routine that returns to the system. Its thread goes on. */
+static KEVENT left;
+
+static VOID use_frame(PVOID argument)
+{
+    const row *r = argument;
+    block b;
+    memset(&b, 0, sizeof(b));
+    r->use(&b);
+}
+
+static VOID use_frame_and_tell(PVOID argument)
+{
+    use_frame(argument);
+    KeSetEvent(&left, 0, FALSE);
+}
+
+static void work_in_use(void *argument)
+{
+    WORK_QUEUE_ITEM item;
+    KeInitializeEvent(&left, NotificationEvent, FALSE);
+    ExInitializeWorkItem(&item, use_frame_and_tell, argument);
+    ExQueueWorkItem(&item, DelayedWorkQueue);
+    KeWaitForSingleObject(&left, Executive, KernelMode, FALSE, NULL);
+    for (;;) /* the item ends after its signal */
+        KeDelayExecutionThread(KernelMode, FALSE, &(LARGE_INTEGER){.QuadPart = -10000000});
+}
+
+static VOID notify_in_use(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)argument1;
+    (void)argument2;
+    use_frame(context);
+}
+
+static void notification_in_use(void *argument)
+{
+    PCALLBACK_OBJECT callback;
+    ExCreateCallback(&callback, NULL, TRUE, TRUE);
+    ExRegisterCallback(callback, notify_in_use, argument);
+    ExNotifyCallback(callback, NULL, NULL);
+}
+
+static VOID use_nothing(PVOID context, PVOID argument1, PVOID argument2)
+{
+    block b;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    memset(&b, 0, sizeof(b));
+    set_timer(&b);
+    KeCancelTimer(&b.timer);
+    initialize_resource(&b);
+    ExDeleteResourceLite(&b.resource);
+}
+
+static void test_left_frames(void **state)
+{
+    PCALLBACK_OBJECT callback;
+    block above; /* in the frame of a caller: it is still there */
+    (void)state;
+    if (test_slowdown() != 1)
+        return;
+    expect_violation(TIMER_OR_DPC_INVALID, 0, work_in_use, (void *)&rows[0]);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, work_in_use, (void *)&rows[6]);
+    expect_violation(TIMER_OR_DPC_INVALID, 0, notification_in_use, (void *)&rows[0]);
+    expect_violation(TIMER_OR_DPC_INVALID, 1, notification_in_use, (void *)&rows[2]);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, notification_in_use, (void *)&rows[6]);
+    memset(&above, 0, sizeof(above));
+    set_timer(&above);
+    assert_int_equal(ExCreateCallback(&callback, NULL, TRUE, TRUE), STATUS_SUCCESS);
+    PVOID registration = ExRegisterCallback(callback, use_nothing, NULL);
+    ExNotifyCallback(callback, NULL, NULL);
+    ExUnregisterCallback(registration);
+    ObDereferenceObject(callback);
+    assert_true(KeCancelTimer(&above.timer));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -283,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_no_longer_in_use),
         cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_left_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

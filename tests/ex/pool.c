@@ -232,6 +232,12 @@ static void free_middle_of_block(void *unused)
     ExFreePool(block + 32);
 }
 
+static void free_nothing(void *unused)
+{
+    (void)unused;
+    ExFreePool(NULL);
+}
+
 static void allocate_without_tag(void *unused)
 {
     (void)unused;
@@ -279,6 +285,7 @@ static void test_misuse(void **state)
     static void (*const misuses[])(void *) = {
         free_with_wrong_tag,        free_unaligned,         free_middle_of_block,    allocate_without_tag,
         allocate_paged_at_dispatch, free_paged_at_dispatch, allocate_above_dispatch, allocate_nothing_verified,
+        free_nothing,
     };
     for (ULONG i = 0; i < ARRAYSIZE(misuses); i += 1) {
         expect_bugcheck(BAD_POOL_CALLER, misuses[i], NULL);

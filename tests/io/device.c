@@ -165,6 +165,53 @@ static void test_stacks(void **state)
     IoDeleteDevice(middle);
 }
 
+/* A device that is deleted with another one above goes when that is detached. */
+static void test_delete_under_another(void **state)
+{
+    PDEVICE_OBJECT upper, lower;
+    (void)state;
+    assert_int_equal(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &upper), STATUS_SUCCESS);
+    assert_int_equal(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &lower), STATUS_SUCCESS);
+    assert_ptr_equal(IoAttachDeviceToDeviceStack(upper, lower), lower);
+    IoDeleteDevice(lower);
+    assert_ptr_equal(driver->DeviceObject, lower);
+    assert_ptr_equal(IoGetLowerDeviceObject(upper), lower);
+    ObDereferenceObject(lower);
+    IoDetachDevice(lower);
+    assert_ptr_equal(driver->DeviceObject, upper);
+    IoDeleteDevice(upper);
+}
+
+static NTSTATUS fails_with_device(PDRIVER_OBJECT self, PUNICODE_STRING path)
+{
+    PDEVICE_OBJECT created;
+    (void)path;
+    IoCreateDevice(self, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &created);
+    return STATUS_INSUFFICIENT_RESOURCES;
+}
+
+static void load_failing(void *argument)
+{
+    PDRIVER_OBJECT failed;
+    (void)argument;
+    IoTestLoadDriver(fails_with_device, "Failing", &failed);
+}
+
+/* A driver stays while another one is attached to its device, and must not leave a device behind when it fails to load. */
+static void test_drivers_that_stay(void **state)
+{
+    PDEVICE_OBJECT upper;
+    (void)state;
+    assert_int_equal(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &upper), STATUS_SUCCESS);
+    IoTestClose(file);
+    assert_ptr_equal(IoAttachDeviceToDeviceStack(upper, device), device);
+    assert_int_equal(IoTestUnloadDriver(driver), STATUS_DEVICE_BUSY);
+    IoDetachDevice(device);
+    IoDeleteDevice(upper);
+    assert_int_equal(IoTestOpen(device, &file), STATUS_SUCCESS);
+    expect_bugcheck(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, load_failing, NULL);
+}
+
 static void test_attach_to_deleted(void **state)
 {
     PDEVICE_OBJECT upper, lower;
@@ -288,7 +335,7 @@ int main(void)
         WATCHED(test_create),        WATCHED(test_names),             WATCHED(test_delete_open),
         WATCHED(test_stacks),        WATCHED(test_attach_to_deleted), WATCHED(test_driver_extension),
         WATCHED(test_work_item_keeps_device), WATCHED(test_timer),    WATCHED(test_dpc_request),
-        WATCHED(test_events),
+        WATCHED(test_events),        WATCHED(test_delete_under_another), WATCHED(test_drivers_that_stay),
     };
     on_request = succeed;
     return cmocka_run_group_tests_name("io/device", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #define DBG 1
 
 #include <interlock/ex.h>
-#include <interlock/io.h>
+#include <interlock/iotest.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
 #include <interlock/threadpool.h>
@@ -145,6 +145,130 @@ static void run_pool(void *what)
     wait_until_done();
 }
 
+/* The routines of a driver. */
+
+static left entry_leaves, dispatch_leaves, completion_leaves, cancel_leaves, start_leaves, unload_leaves;
+static PDEVICE_OBJECT device;
+
+static NTSTATUS complete(PIRP irp, NTSTATUS status)
+{
+    irp->IoStatus.Status = status;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return status;
+}
+
+static VOID cancel_read(PDEVICE_OBJECT target, PIRP irp)
+{
+    (void)target;
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+    complete(irp, STATUS_CANCELLED);
+    leave(cancel_leaves);
+}
+
+static VOID start_write(PDEVICE_OBJECT target, PIRP irp)
+{
+    IoStartNextPacket(target, FALSE);
+    complete(irp, STATUS_SUCCESS);
+    leave(start_leaves);
+}
+
+static NTSTATUS dispatch(PDEVICE_OBJECT target, PIRP irp)
+{
+    switch (IoGetCurrentIrpStackLocation(irp)->MajorFunction) {
+    case IRP_MJ_READ:
+        IoMarkIrpPending(irp);
+        IoSetCancelRoutine(irp, cancel_read);
+        return STATUS_PENDING;
+    case IRP_MJ_WRITE:
+        IoMarkIrpPending(irp);
+        IoStartPacket(target, irp, NULL, NULL);
+        return STATUS_PENDING;
+    default:
+        complete(irp, STATUS_SUCCESS);
+        leave(dispatch_leaves);
+        return STATUS_SUCCESS;
+    }
+}
+
+static VOID unload(PDRIVER_OBJECT driver)
+{
+    IoDeleteDevice(driver->DeviceObject);
+    leave(unload_leaves);
+}
+
+static NTSTATUS entry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
+{
+    NTSTATUS status = IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &device);
+    (void)path;
+    driver->DriverUnload = unload;
+    driver->DriverStartIo = start_write;
+    for (int i = 0; i <= IRP_MJ_MAXIMUM_FUNCTION; i++)
+        driver->MajorFunction[i] = dispatch;
+    leave(entry_leaves);
+    return status;
+}
+
+static NTSTATUS completion(PDEVICE_OBJECT target, PIRP irp, PVOID context)
+{
+    (void)target;
+    (void)irp;
+    (void)context;
+    leave(completion_leaves);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+/* Every routine of a driver once; *who leaves what. */
+static void run_driver(left *who, left what)
+{
+    PDRIVER_OBJECT driver;
+    PFILE_OBJECT file;
+    *who = what;
+    IoTestLoadDriver(entry, "Left", &driver);
+    IoTestOpen(device, &file);
+    IoTestFinish(IoTestSend(file, IRP_MJ_FLUSH_BUFFERS), NULL);
+    IoTestFinish(IoTestWrite(file, NULL, 0, 0), NULL);
+    PIO_TEST_REQUEST read = IoTestRead(file, NULL, 0, 0);
+    IoTestCancel(read);
+    IoTestFinish(read, NULL);
+    PIRP irp = IoAllocateIrp(device->StackSize, FALSE);
+    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_FLUSH_BUFFERS;
+    IoSetCompletionRoutine(irp, completion, NULL, TRUE, TRUE, TRUE);
+    IoCallDriver(device, irp);
+    IoFreeIrp(irp);
+    IoTestClose(file);
+    IoTestUnloadDriver(driver);
+}
+
+#define RUN_DRIVER(who)                                                                                                \
+    static void run_##who(void *what)                                                                                  \
+    {                                                                                                                  \
+        run_driver(&who##_leaves, *(left *)what);                                                                      \
+    }
+RUN_DRIVER(entry)
+RUN_DRIVER(dispatch)
+RUN_DRIVER(completion)
+RUN_DRIVER(cancel)
+RUN_DRIVER(start)
+RUN_DRIVER(unload)
+
+static VOID notified(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)argument1;
+    (void)argument2;
+    leave(*(left *)context);
+}
+
+static void run_notification(void *what)
+{
+    PCALLBACK_OBJECT callback;
+    if (!NT_SUCCESS(ExCreateCallback(&callback, NULL, TRUE, TRUE)))
+        fail_msg("no callback object");
+    PVOID registration = ExRegisterCallback(callback, notified, what);
+    ExNotifyCallback(callback, NULL, NULL);
+    ExUnregisterCallback(registration);
+    ObDereferenceObject(callback);
+}
+
 static VOID NTAPI leaves_later(PTP_CALLBACK_INSTANCE instance, PVOID context)
 {
     (void)context;
@@ -173,6 +297,26 @@ static const row rows[] = {
     {run_normal_apc, LEVEL, IRQL_UNEXPECTED_VALUE, 1 << 16 | 2},
     {run_item, LOCK, VIOLATION, RETURNED_WITH_LOCK},
     {run_pool, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_entry, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_entry, REGION, VIOLATION, 0xC5},
+    {run_entry, LEVEL, IRQL_UNEXPECTED_VALUE, 1 << 16},
+    {run_dispatch, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_dispatch, GUARDED_REGION, VIOLATION, 0xC5},
+    {run_dispatch, LEVEL, DRIVER_VERIFIER_IOMANAGER_VIOLATION, 0x05},
+    {run_completion, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_completion, REGION, VIOLATION, 0xC5},
+    {run_completion, LEVEL, VIOLATION, 0xFA},
+    {run_cancel, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_cancel, REGION, VIOLATION, 0xC5},
+    {run_cancel, LEVEL, IRQL_UNEXPECTED_VALUE, 1 << 16},
+    {run_start, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_start, REGION, VIOLATION, 0xC5},
+    {run_start, LEVEL, IRQL_UNEXPECTED_VALUE, 3 << 16 | 2 << 8},
+    {run_unload, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_unload, REGION, VIOLATION, 0xC5},
+    {run_notification, LOCK, VIOLATION, RETURNED_WITH_LOCK},
+    {run_notification, REGION, VIOLATION, 0xC5},
+    {run_notification, LEVEL, IRQL_UNEXPECTED_VALUE, 1 << 16},
 };
 
 /* The first parameter is the routine. */
@@ -214,7 +358,8 @@ static void test_left_behind(void **state)
 /* A routine that leaves nothing behind runs normally, also on a thread that holds something. */
 static void test_nothing_left(void **state)
 {
-    static void (*const runs[])(void *) = {run_dpc, run_service, run_special_apc, run_normal_apc, run_item, run_pool};
+    static void (*const runs[])(void *) = {run_dpc,  run_service, run_special_apc, run_normal_apc, run_item,
+                                           run_pool, run_entry,   run_notification};
     left nothing = NOTHING;
     (void)state;
     for (unsigned index = 0; index < sizeof(runs) / sizeof(runs[0]); index++) {

@@ -508,6 +508,68 @@ static void test_classes(void **state)
     }
 }
 
+/* 8: accounts that are made in two places are of two classes. Sorted by address, they are acquired in both orders. */
+#define ACCOUNTS 4
+
+typedef struct account {
+    FAST_MUTEX lock;
+    char rest[40];
+} account;
+
+static account accounts[2 * ACCOUNTS];
+
+static __attribute__((noinline)) void make_account(account *made)
+{
+    ExInitializeFastMutex(&made->lock);
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) void make_accounts(void)
+{
+    static const unsigned char old[ACCOUNTS] = {0, 3, 4, 7}, young[ACCOUNTS] = {1, 2, 5, 6};
+    for (unsigned index = 0; index < ACCOUNTS; index++) {
+        KEEP_ROLLED(index);
+        make_account(&accounts[old[index]]);
+        make_account(&accounts[young[index]]);
+    }
+}
+
+static void transfer(unsigned from, unsigned to)
+{
+    ExAcquireFastMutex(&accounts[from].lock);
+    ExAcquireFastMutex(&accounts[to].lock);
+    ExReleaseFastMutex(&accounts[to].lock);
+    ExReleaseFastMutex(&accounts[from].lock);
+}
+
+/* Those that it has seen the other way round, and others of the same classes. */
+static void transfer_back(void *unused)
+{
+    (void)unused;
+    transfer(1, 0);
+}
+
+static void transfer_others_back(void *unused)
+{
+    (void)unused;
+    transfer(6, 3);
+}
+
+static void test_sorted_by_address(void **state)
+{
+    (void)state;
+    make_accounts();
+    for (unsigned lower = 0; lower < 2 * ACCOUNTS; lower++)
+        for (unsigned upper = lower + 1; upper < 2 * ACCOUNTS; upper++)
+            transfer(lower, upper);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, transfer_back, NULL);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, transfer_others_back, NULL);
+    KdResetLockOrder();
+    for (unsigned lower = 0; lower < 2 * ACCOUNTS; lower++) /* downwards is an order, too */
+        for (unsigned upper = lower + 1; upper < 2 * ACCOUNTS; upper++)
+            transfer(upper, lower);
+}
+
 /* 2: levels. */
 static FAST_MUTEX parent, child;
 
@@ -856,6 +918,7 @@ int main(void)
         LOCK_TEST(test_locks_of_one_class),
         LOCK_TEST(test_philosophers),
         LOCK_TEST(test_classes),
+        LOCK_TEST(test_sorted_by_address),
         LOCK_TEST(test_levels),
         LOCK_TEST(test_names_of_static_locks),
         LOCK_TEST(test_interrupted_owner),

@@ -16,6 +16,10 @@
 
 #define DECLSPEC_THREAD __declspec(thread)
 
+#ifndef _countof
+#define _countof(Array) RTL_NUMBER_OF(Array)
+#endif
+
 /* Not in C++, where they break the standard library. */
 #if !defined(__cplusplus) && !defined(NOMINMAX)
 #ifndef min
