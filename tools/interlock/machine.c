@@ -56,6 +56,8 @@ int command_machine(int argc, char **argv)
     if (argc != 1) {
         bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
+        if (!help)
+            fprintf(stderr, "interlock: this is not understood: %s\n", argv[1]);
         fprintf(help ? stdout : stderr, "usage: interlock machine\n\n"
                 "Makes the world of the names that begin with Global\\, for all users, and prints where it is. For root.\n");
         return help ? 0 : 2;
