@@ -8,6 +8,11 @@
  * Every other thread waits for another one of them, or for a lock whose owner has exited. Following these waits leads
  * to the cause: a cycle, which is a deadlock, or an orphaned lock, which is not, because its waiters do not wait for
  * each other. Timeouts and alerts do not count: they end a deadlock, but the program did not mean to wait for them.
+ *
+ * Threads and owners of a live process are read one after the other, so a cycle in one snapshot may never have existed.
+ * Two snapshots decide (kd_confirm_deadlocks). Threads that are in the same wait in both were all waiting at the time when
+ * the first one read the owners, so the owners among them are those of one moment. Every other thread counts as running.
+ * What remains deadlocked in the first snapshot is deadlocked. The rest of the process may be as busy as it likes.
  */
 #include "kd.h"
 
@@ -43,10 +48,12 @@ static void add_item(lists *l, size_t *next, int n, int number)
 /* The analysis of the waits. */
 typedef struct analysis {
     const kd_snapshot *snapshot;
+    const kd_snapshot *other; /* NULL, or another one: only what it has found as well counts */
     lists held;          /* per thread, the locks that it owns, once per acquisition */
     lists waited;        /* per lock, its waiting threads, once per wait block */
     size_t *kept_by;     /* per lock, the number of owners not yet known to proceed */
     size_t *coming;      /* per thread, the number of its blocks that can be satisfied */
+    bool *stays;         /* per thread: it is in the same wait in the other snapshot */
     bool *gets_on;
     int *queue;          /* threads that can proceed and are still to be visited */
     size_t queued, followed;
@@ -83,16 +90,19 @@ static lists make_lists(const kd_snapshot *snapshot, size_t count, visit_items *
     return l;
 }
 
-static void start(analysis *a, const kd_snapshot *snapshot)
+static void start(analysis *a, const kd_snapshot *snapshot, const kd_snapshot *other)
 {
-    *a = (analysis){.snapshot = snapshot};
+    *a = (analysis){.snapshot = snapshot, .other = other};
     a->held = make_lists(snapshot, snapshot->thread_count, visit_owners);
     a->waited = make_lists(snapshot, snapshot->lock_count, visit_blocks);
     a->kept_by = kd_allocate(snapshot->lock_count + 1, sizeof(size_t));
     a->coming = kd_allocate(snapshot->thread_count + 1, sizeof(size_t));
+    a->stays = kd_allocate(snapshot->thread_count + 1, sizeof(bool));
     a->gets_on = kd_allocate(snapshot->thread_count + 1, sizeof(bool));
     a->queue = kd_allocate(snapshot->thread_count + 1, sizeof(int));
     a->of_lock = kd_allocate(snapshot->lock_count + 1, sizeof(kd_link));
+    for (size_t i = 0; i < snapshot->thread_count; i++)
+        a->stays[i] = other == NULL || kd_has_waited_since(other, snapshot, &snapshot->threads[i]);
     for (size_t i = 0; i < snapshot->lock_count; i++) {
         a->of_lock[i].thread = -1;
         for (size_t o = 0; o < snapshot->locks[i].owner_count; o++)
@@ -108,6 +118,7 @@ static void end(analysis *a)
     free(a->waited.items);
     free(a->kept_by);
     free(a->coming);
+    free(a->stays);
     free(a->gets_on);
     free(a->queue);
     free(a->of_lock);
@@ -138,10 +149,17 @@ static bool is_handed_over(const analysis *a, int thread, int number)
     return false;
 }
 
+static bool is_deadlocked_in_other(const analysis *a, int thread)
+{
+    if (a->other == NULL)
+        return true;
+    return a->stays[thread] && a->other->threads[kd_thread_at(a->other, a->snapshot->threads[thread].address)].deadlocked;
+}
+
 static void consider(analysis *a, int thread)
 {
     const kd_thread *t = &a->snapshot->threads[thread];
-    bool gets_on = !t->waiting || t->granted || t->block_count == 0 ||
+    bool gets_on = !t->waiting || t->granted || t->block_count == 0 || !is_deadlocked_in_other(a, thread) ||
                    (t->blocks[0].raw.WaitType == WaitAll ? a->coming[thread] == t->block_count : a->coming[thread] > 0);
 
     if (gets_on && !a->gets_on[thread]) {
@@ -307,7 +325,7 @@ typedef struct search {
 static void find_thread(search *s, int thread)
 {
     s->steps++;
-    if (s->seen[thread] == s->number)
+    if (s->seen[thread] == s->number || !s->analysis->stays[thread])
         return;
     s->seen[thread] = s->number;
     s->found[s->count++] = thread;
@@ -318,13 +336,38 @@ static int by_number(const void *one, const void *other)
     return *(const int *)one < *(const int *)other ? -1 : *(const int *)one > *(const int *)other;
 }
 
+static int by_lock(const void *one, const void *other)
+{
+    return by_number(&((const kd_suspicion *)one)->lock, &((const kd_suspicion *)other)->lock);
+}
+
+/* The other snapshot's suspicion about the same lock; NULL: none. Both are in the order of their locks. */
+static const kd_suspicion *suspicion_in_other(const analysis *a, const kd_lock *lock)
+{
+    const kd_deadlocks *deadlocks = a->other->deadlocks;
+    kd_suspicion key = {.lock = kd_find_same_lock(a->other, lock)};
+
+    return key.lock < 0 || deadlocks->suspicion_count == 0 ? NULL :
+           bsearch(&key, deadlocks->suspicions, deadlocks->suspicion_count, sizeof(key), by_lock);
+}
+
+static bool is_suspect_in_other(const analysis *a, const kd_suspicion *there, int thread)
+{
+    int index = kd_thread_at(a->other, a->snapshot->threads[thread].address);
+
+    return bsearch(&index, there->suspects, there->count, sizeof(int), by_number) != NULL;
+}
+
 static void suspect(search *s, kd_deadlocks *deadlocks, int index)
 {
     const kd_lock *lock = &s->analysis->snapshot->locks[index];
     const analysis *a = s->analysis;
+    const kd_suspicion *there = a->other != NULL ? suspicion_in_other(a, lock) : NULL;
     kd_suspicion suspicion = {.lock = index};
     size_t waiters;
 
+    if (a->other != NULL && there == NULL)
+        return;
     s->number++;
     s->count = 0;
     for (size_t i = 0; i < lock->waiter_count; i++)
@@ -337,6 +380,8 @@ static void suspect(search *s, kd_deadlocks *deadlocks, int index)
     if (s->count > waiters)
         qsort(s->found + waiters, s->count - waiters, sizeof(int), by_number);
     for (size_t i = waiters; i < s->count; i++) {
+        if (there != NULL && !is_suspect_in_other(a, there, s->found[i]))
+            continue;
         suspicion.suspects = kd_grow(suspicion.suspects, suspicion.count, sizeof(int));
         suspicion.suspects[suspicion.count++] = s->found[i];
     }
@@ -367,17 +412,52 @@ static void suspect_all(analysis *a, kd_snapshot *snapshot, kd_deadlocks *deadlo
     free(s.found);
 }
 
-void kd_find_deadlocks(kd_snapshot *snapshot)
+static void free_deadlocks(kd_deadlocks *deadlocks)
+{
+    for (size_t i = 0; i < deadlocks->cycle_count; i++)
+        free(deadlocks->cycles[i].links);
+    for (size_t i = 0; i < deadlocks->suspicion_count; i++)
+        free(deadlocks->suspicions[i].suspects);
+    free(deadlocks->cycles);
+    free(deadlocks->suspicions);
+    free(deadlocks);
+}
+
+void kd_forget_deadlocks(kd_snapshot *snapshot)
+{
+    if (snapshot->deadlocks == NULL)
+        return;
+    free_deadlocks(snapshot->deadlocks);
+    snapshot->deadlocks = NULL;
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false;
+        snapshot->threads[i].cycle = -1;
+    }
+}
+
+static void find(kd_snapshot *snapshot, const kd_snapshot *other)
 {
     kd_deadlocks *deadlocks = kd_allocate(1, sizeof(*deadlocks));
     analysis a;
 
-    start(&a, snapshot);
+    start(&a, snapshot, other);
     find_those_that_get_on(&a);
+    kd_forget_deadlocks(snapshot);
     follow_all(&a, snapshot, deadlocks);
     suspect_all(&a, snapshot, deadlocks);
     end(&a);
     snapshot->deadlocks = deadlocks;
+}
+
+void kd_find_deadlocks(kd_snapshot *snapshot)
+{
+    find(snapshot, NULL);
+}
+
+void kd_confirm_deadlocks(kd_snapshot *before, kd_snapshot *now)
+{
+    find(before, now);
+    find(now, before);
 }
 
 /* Output. */

@@ -57,6 +57,32 @@ static uint32_t growth(const kd_counter *before, size_t count, const kd_counter 
     return found != NULL ? now->value - found->value : now->value;
 }
 
+/* Of a lock that is listed only while it has waiters, the counter of the first time is where it starts. */
+static uint32_t growth_of_lock(const kd_history *history, const kd_lock *lock, const kd_counter *now)
+{
+    bool known = history->contention_count != 0 &&
+                 bsearch(now, history->contentions, history->contention_count, sizeof(kd_counter), compare) != NULL;
+
+    if (history->taken == 0 || (lock->kind == KD_CRITICAL_SECTION && !known))
+        return 0;
+    return growth(history->contentions, history->contention_count, now);
+}
+
+/* The counters of locks that are not listed now stay, as far as there is room: they may come back. */
+static void keep_counters(const kd_history *history, counters *now)
+{
+    size_t listed = now->count;
+
+    if (listed != 0)
+        qsort(now->list, listed, sizeof(kd_counter), compare);
+    for (size_t i = 0; i < history->contention_count && now->count < KD_MOST_COUNTERS; i++) {
+        const kd_counter *old = &history->contentions[i];
+
+        if (listed == 0 || bsearch(old, now->list, listed, sizeof(kd_counter), compare) == NULL)
+            put(now, old->key, old->value);
+    }
+}
+
 /* The sum of the increases; the current counters replace the previous ones. */
 static uint64_t exchange(kd_counter **before, size_t *count, counters now)
 {
@@ -148,14 +174,14 @@ static void count_contention(kd_history *history, kd_snapshot *snapshot, kd_samp
             continue;
         if (lock->contention >= 0) {
             put(&now, lock->address, (uint32_t)lock->contention);
-            if (history->taken != 0)
-                lock->contended = growth(history->contentions, history->contention_count, &now.list[now.count - 1]);
+            lock->contended = growth_of_lock(history, lock, &now.list[now.count - 1]);
         }
         if (lock->waiter_count != 0 || lock->contended != 0)
             noted[count++] = lock;
     }
     note_locks(sample, noted, count);
     free(noted);
+    keep_counters(history, &now);
     exchange(&history->contentions, &history->contention_count, now);
 }
 

@@ -9,6 +9,7 @@
 
 #define KD_MOST_SAMPLES 600
 #define KD_MOST_SAMPLE_LOCKS 200
+#define KD_MOST_COUNTERS 20000 /* of locks that are listed only now and then */
 
 /* A lock that has waiters, or was contended since the previous sample. */
 typedef struct kd_sample_lock {

@@ -325,6 +325,7 @@ int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none 
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
 /* Is the thread of Now in the same wait as Before? */
 bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread);
+int kd_find_same_lock(const kd_snapshot *there, const kd_lock *lock); /* the lock of another snapshot there; -1: none */
 kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */
@@ -395,6 +396,9 @@ typedef struct kd_deadlocks {
 int kd_compare(const char *before, const char *after, bool as_json);
 
 void kd_find_deadlocks(kd_snapshot *snapshot);
+/* Leaves the deadlocks that two snapshots of a process have in common, in both. */
+void kd_confirm_deadlocks(kd_snapshot *before, kd_snapshot *now);
+void kd_forget_deadlocks(kd_snapshot *snapshot);
 void kd_print_deadlocks(const kd_snapshot *snapshot);             /* nothing if there are none */
 #define KD_DEADLOCKED 3 /* the exit status */
 int kd_status_of(const kd_snapshot *snapshot);                    /* KD_DEADLOCKED if a deadlock is certain, else 0 */

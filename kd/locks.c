@@ -191,17 +191,24 @@ static void collect_resources(kd_snapshot *snapshot)
 
 /* Critical sections and resources of user mode. */
 
-static void fill_section(kd_snapshot *snapshot, kd_lock *lock, const RTL_CRITICAL_SECTION *section)
+/* Of debug information. Otherwise: what is known without it, -1: nothing. */
+static int64_t contention_of(kd_snapshot *snapshot, const RTL_CRITICAL_SECTION_DEBUG *at, int64_t otherwise)
 {
     RTL_CRITICAL_SECTION_DEBUG debug;
+
+    if (at == NULL || at == RTLP_NO_DEBUG_INFO || !kd_read(snapshot->target, KD_ADDRESS(at), &debug, sizeof(debug)))
+        return otherwise;
+    return debug.ContentionCount;
+}
+
+static void fill_section(kd_snapshot *snapshot, kd_lock *lock, const RTL_CRITICAL_SECTION *section)
+{
     uint32_t owner = (uint32_t)(uintptr_t)section->OwningThread;
 
     lock->hold = section->LockCount & RTLP_FREE ? KD_FREE : KD_EXCLUSIVE;
     if (lock->hold == KD_EXCLUSIVE && owner != 0)
         add_owner_by_id(snapshot, lock, owner, (unsigned)section->RecursionCount);
-    if (section->DebugInfo != NULL && section->DebugInfo != RTLP_NO_DEBUG_INFO &&
-        kd_read(snapshot->target, KD_ADDRESS(section->DebugInfo), &debug, sizeof(debug)))
-        lock->contention = debug.ContentionCount;
+    lock->contention = contention_of(snapshot, section->DebugInfo, section->SpinCount >> 32); /* rtl/criticalsection.h */
 }
 
 static kd_address header_of_handle(kd_snapshot *snapshot, HANDLE value)
@@ -230,6 +237,7 @@ static void add_rtl_resource(kd_snapshot *snapshot, kd_address address)
     note_object(snapshot, lock->object, lock);
     note_object(snapshot, header_of_handle(snapshot, resource.SharedSemaphore), lock);
     lock->hold = resource.NumberOfActive == 0 ? KD_FREE : resource.NumberOfActive < 0 ? KD_EXCLUSIVE : KD_SHARED;
+    lock->contention = contention_of(snapshot, resource.DebugInfo, -1);
     if (lock->hold == KD_EXCLUSIVE && resource.ExclusiveOwnerThread != NULL)
         add_owner_by_id(snapshot, lock, (uint32_t)(uintptr_t)resource.ExclusiveOwnerThread,
                         0u - (unsigned)resource.NumberOfActive);

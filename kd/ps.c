@@ -121,6 +121,8 @@ int command_ps(int argc, char **argv)
     DIR *processes = opendir("/proc");
     struct dirent *entry;
 
+    if (argc > 1 && !help && !as_json)
+        kd_say("there is no option %s", strcmp(argv[1], "--json") == 0 ? argv[2] : argv[1]);
     if (help || (argc > 1 && !as_json) || processes == NULL) {
         fprintf(help ? stdout : stderr, "usage: interlock ps [--json]\n");
         if (processes != NULL)

@@ -251,6 +251,9 @@ static int parse(int argc, char **argv, bool *as_json)
             *as_json = true;
         } else if (argv[i][0] == '-') {
             bool help = strcmp(argv[i], "--help") == 0;
+
+            if (!help)
+                kd_say("there is no option %s", argv[i]);
             fputs(usage, help ? stdout : stderr);
             return help ? 1 : 3;
         } else {

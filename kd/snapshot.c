@@ -277,19 +277,6 @@ static bool collect_process(kd_snapshot *snapshot)
     return true;
 }
 
-static void free_deadlocks(kd_deadlocks *deadlocks)
-{
-    if (deadlocks == NULL)
-        return;
-    for (size_t i = 0; i < deadlocks->cycle_count; i++)
-        free(deadlocks->cycles[i].links);
-    for (size_t i = 0; i < deadlocks->suspicion_count; i++)
-        free(deadlocks->suspicions[i].suspects);
-    free(deadlocks->cycles);
-    free(deadlocks->suspicions);
-    free(deadlocks);
-}
-
 static kd_snapshot *take_once(kd_target *target, bool alone)
 {
     kd_snapshot *snapshot = kd_allocate(1, sizeof(*snapshot));
@@ -326,12 +313,19 @@ static bool is_same_lock(const kd_lock *one, const kd_lock *other)
            one->record == other->record;
 }
 
-/*
- * Threads and owners are read one after the other, so a cycle in one snapshot may never have existed. A second snapshot
- * decides: threads that are still in the same wait were all waiting at the same time in between, when the first read the
- * owners; so both must find them deadlocked. A waiter of a resource may wake once to boost the owners; its wait is still
- * the same.
- */
+int kd_find_same_lock(const kd_snapshot *there, const kd_lock *lock)
+{
+    int found = kd_index_find(&there->locks_by_address[lock->kind], lock->address);
+
+    if (lock->process_id == 0 && lock->world < 0)
+        return found;
+    for (size_t i = 0; i < there->lock_count; i++)
+        if (is_same_lock(&there->locks[i], lock))
+            return (int)i;
+    return -1;
+}
+
+/* A waiter of a resource may wake once to boost the owners; its wait is still the same. */
 bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread)
 {
     int index = kd_thread_at(before, thread->address);
@@ -346,29 +340,6 @@ bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, cons
 
         if ((old < 0) != (new < 0) || (new >= 0 && !is_same_lock(&before->locks[old], &now->locks[new])))
             return false;
-    }
-    return true;
-}
-
-static bool was_deadlocked(const kd_snapshot *before, const kd_thread *thread)
-{
-    int index = kd_thread_at(before, thread->address);
-
-    return index >= 0 && before->threads[index].deadlocked;
-}
-
-static bool is_confirmed(const kd_snapshot *before, const kd_snapshot *now)
-{
-    for (size_t i = 0; i < now->thread_count; i++)
-        if (now->threads[i].deadlocked &&
-            (!kd_has_waited_since(before, now, &now->threads[i]) || !was_deadlocked(before, &now->threads[i])))
-            return false;
-    for (size_t i = 0; i < now->deadlocks->suspicion_count; i++) {
-        const kd_suspicion *suspicion = &now->deadlocks->suspicions[i];
-
-        for (size_t s = 0; s < suspicion->count; s++)
-            if (!kd_has_waited_since(before, now, &now->threads[suspicion->suspects[s]]))
-                return false;
     }
     return true;
 }
@@ -399,12 +370,26 @@ static bool has_faults(const kd_snapshot *snapshot)
     return false;
 }
 
-static void forget_deadlocks(kd_snapshot *snapshot)
+/* One that nothing confirms has not been seen. */
+static void forget(kd_snapshot *snapshot)
 {
-    free_deadlocks(snapshot->deadlocks);
+    kd_forget_deadlocks(snapshot);
     snapshot->deadlocks = kd_allocate(1, sizeof(kd_deadlocks));
-    for (size_t i = 0; i < snapshot->thread_count; i++)
-        snapshot->threads[i].deadlocked = snapshot->threads[i].orphaned = false, snapshot->threads[i].cycle = -1;
+}
+
+/*
+ * Leaves what both snapshots have found. FALSE: cycles were found, and both have none in common; then this one is as it was, to
+ * be compared with the next.
+ */
+static bool confirm(kd_snapshot *before, kd_snapshot *now, bool last)
+{
+    bool had_cycles = now->deadlocks->cycle_count != 0;
+
+    kd_confirm_deadlocks(before, now);
+    if (last || !had_cycles || now->deadlocks->cycle_count != 0)
+        return true;
+    kd_find_deadlocks(now);
+    return false;
 }
 
 static kd_snapshot *take(kd_target *target, bool alone)
@@ -424,14 +409,15 @@ static kd_snapshot *take(kd_target *target, bool alone)
             break;
         kd_renew_budget(target, 1);
         next = take_once(target, alone);
-        confirmed = next != NULL && is_confirmed(snapshot, next);
-        if (next != NULL)
+        if (next != NULL) {
+            confirmed = confirm(snapshot, next, i + 1 == MOST_READS);
             doubt_faults(snapshot, next);
+        }
         kd_snapshot_free(snapshot);
         snapshot = next;
     }
-    if (snapshot != NULL && !confirmed && has_deadlocks(snapshot))
-        forget_deadlocks(snapshot);
+    if (snapshot != NULL && !confirmed)
+        forget(snapshot);
     return snapshot;
 }
 
@@ -469,12 +455,12 @@ kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet)
 
         if (next == NULL) /* its processes have ended meanwhile */
             break;
-        confirmed = is_confirmed(snapshot, next);
+        confirmed = confirm(snapshot, next, i + 1 == MOST_READS);
         kd_snapshot_free(snapshot);
         snapshot = next;
     }
-    if (snapshot != NULL && !confirmed && has_deadlocks(snapshot))
-        forget_deadlocks(snapshot);
+    if (snapshot != NULL && !confirmed)
+        forget(snapshot);
     return snapshot;
 }
 
@@ -489,7 +475,7 @@ void kd_snapshot_free(kd_snapshot *snapshot)
         free(snapshot->locks[i].owners);
         free(snapshot->locks[i].waiters);
     }
-    free_deadlocks(snapshot->deadlocks);
+    kd_forget_deadlocks(snapshot);
     for (size_t n = 0; n < WO_PLACES; n++)
         kd_world_free(snapshot->worlds[n]);
     free(snapshot->threads);

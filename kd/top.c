@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define RED "\033[1;31m"
-#define BOLD "\033[1m"
 #define REVERSE "\033[7m"
 #define PLAIN "\033[0m"
 
@@ -511,6 +510,8 @@ static int parse(top *t, int argc, char **argv)
             t->options.target = argv[i];
         else
             wrong = true;
+        if (wrong)
+            kd_say("this is not understood: %s", argv[i]);
     }
     if (wrong || t->options.target == NULL) {
         fputs(usage_text, stderr);

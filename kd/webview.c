@@ -314,6 +314,8 @@ static int parse(arguments *given, int argc, char **argv)
             given->target = argv[i];
         else
             wrong = true;
+        if (wrong)
+            kd_say("this is not understood: %s", argv[i]);
     }
     if (wrong || given->target == NULL) {
         fputs(usage_text, stderr);

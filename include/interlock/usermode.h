@@ -198,7 +198,7 @@ typedef struct _RTL_CRITICAL_SECTION {
     LONG RecursionCount;
     HANDLE OwningThread;  /* its id; NULL: free */
     HANDLE LockSemaphore; /* how waiters wait: NULL before the first one, an event, or -1 */
-    ULONG_PTR SpinCount;
+    ULONG_PTR SpinCount;  /* the upper 32 bits: how often a thread had to wait */
 } RTL_CRITICAL_SECTION, *PRTL_CRITICAL_SECTION;
 
 C_ASSERT(sizeof(RTL_CRITICAL_SECTION) == 40);

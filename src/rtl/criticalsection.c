@@ -126,7 +126,7 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
 /* Spins for the section's SpinCount and the policy's cycles, unless the SpinCount is 0; then yields a few times. */
 static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
-    ULONG SpinCount = (ULONG)CriticalSection->SpinCount & RTLP_SPIN_MASK;
+    ULONG SpinCount = *RtlpSpinCountOf(CriticalSection) & RTLP_SPIN_MASK;
     KI_PATIENCE Patience;
     KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
     KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[KiParkForCriticalSection].SpinCycles : 0);
@@ -309,6 +309,7 @@ static BOOLEAN RtlpWaitToEnter(PRTL_CRITICAL_SECTION CriticalSection)
     while (!RtlpTakeOrWait(CriticalSection, Waits, &LockCount)) {
         if (!Waits) {
             RtlpCountContention(CriticalSection->DebugInfo);
+            KTRACE_COUNT(RtlpWaitCountOf(CriticalSection));
             Waits = TRUE;
         }
         if (Event == NULL && !(LockCount & RTLP_NONE_WOKEN)) {
@@ -580,8 +581,8 @@ NTSTATUS RtlDeleteCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
 
 ULONG RtlSetCriticalSectionSpinCount(PRTL_CRITICAL_SECTION CriticalSection, ULONG SpinCount)
 {
-    ULONG Old = (ULONG)CriticalSection->SpinCount;
-    CriticalSection->SpinCount = KeNumberProcessors == 1 ? 0 : SpinCount & RTLP_SPIN_MASK;
+    ULONG Old = *RtlpSpinCountOf(CriticalSection);
+    *RtlpSpinCountOf(CriticalSection) = KeNumberProcessors == 1 ? 0 : SpinCount & RTLP_SPIN_MASK;
     return Old;
 }
 

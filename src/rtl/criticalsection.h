@@ -31,6 +31,20 @@ FORCEINLINE ULONG RtlpReadOwner(PRTL_CRITICAL_SECTION CriticalSection)
     return HandleToULong(__atomic_load_n(&CriticalSection->OwningThread, __ATOMIC_RELAXED));
 }
 
+/*
+ * The lower half of SpinCount is the spin count. The upper half counts the waits, for `interlock`: most sections have no
+ * debug information. Each half is only accessed as 32 bits: they change independently.
+ */
+FORCEINLINE PULONG RtlpSpinCountOf(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return (PULONG)&CriticalSection->SpinCount;
+}
+
+FORCEINLINE PULONG RtlpWaitCountOf(PRTL_CRITICAL_SECTION CriticalSection)
+{
+    return (PULONG)&CriticalSection->SpinCount + 1;
+}
+
 /* criticalsection.c */
 BOOLEAN RtlpIsThreadId(PKTHREAD Thread, ULONG ThreadId); /* or was, before a fork */
 extern BOOLEAN RtlpForceCSToUseEvents;                   /* INTERLOCK_FORCE_CS_EVENTS */

@@ -148,6 +148,8 @@ VOID TraceReleased(BOOLEAN Last);
 #define KTRACE_INITIALIZE() TraceInitialize()
 #define KTRACE_FORK_CHILD() TraceForkChild()
 #define KTRACE_FINISH(Orderly) TraceFinish(Orderly)
+/* A lock's number of waits, for the debugger only. relaxed: statistics. In the simulated machine it would be a step. */
+#define KTRACE_COUNT(Counter) ((VOID)__atomic_add_fetch(Counter, 1, __ATOMIC_RELAXED))
 #define KTRACE_THREAD_NAME(Thread, Name)                                                                               \
     do {                                                                                                               \
         if (TraceIsActive()) {                                                                                           \
@@ -181,6 +183,7 @@ VOID TraceReleased(BOOLEAN Last);
 #define KTRACE_INITIALIZE() ((VOID)0)
 #define KTRACE_FORK_CHILD() ((VOID)0)
 #define KTRACE_FINISH(Orderly) ((VOID)0)
+#define KTRACE_COUNT(Counter) ((VOID)(Counter))
 #define KTRACE_THREAD_NAME(Thread, Name) ((VOID)0)
 
 #endif

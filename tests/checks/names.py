@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""In src each function has a name of its own, and no macro has a name of one letter.
+"""In src each function has a name of its own and is used, and no macro has a name of one letter.
 
 1. A function name is defined once. Two definitions in the branches of an #if count as two: such a function has one
    definition, and the #if is inside of it.
 2. A static function does not shadow: it has not the name of a function that a header declares, nor of a macro.
 3. No macro has a name of one letter.
-4. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
+4. A function that no public header declares is used somewhere: in the library, the debugger, the explorer or a test.
+5. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
    each walk says how many of both it names."""
 
 import collections
@@ -18,6 +19,9 @@ from pathlib import Path
 
 from tap import Tap
 
+ONCE, SHADOWS, LETTERS, USED, WALKS = ("a function is defined once", "no static function shadows", "no macro has a name of one letter",
+                                "every function is used", "the walks are those of the code")
+USERS = ("src", "include", "kd", "lab", "tests", "tools", "races")
 WALK = re.compile(r"^\*\*(.+?)\*\* \(.*?; (\d+) in (\d+)\)\n(.*?)(?=^\*\*|^## |\Z)", re.M | re.S)
 ONE_LETTER = re.compile(r"^\s*#\s*define\s+([A-Za-z])\b", re.M)
 Tag = collections.namedtuple("Tag", "name path line kind static")
@@ -36,6 +40,11 @@ def tags(root):
         static = "static" in values.get("properties", "").split(",") or "fileScope" in values.get("properties", "")
         if not name.isupper():  # of Type (Name)(...) ctags takes the type for the name
             yield Tag(name, path, int(values["line"]), fields[0], static)
+
+
+def is_called_by_loader(root, tag):
+    line = (root / tag.path).read_text(encoding="utf-8").splitlines()[tag.line - 1]
+    return re.search(r"__attribute__\(\((?:con|de)structor", line) is not None
 
 
 def places(found):
@@ -57,10 +66,24 @@ def wrong_walks(text, functions):
                 yield f"{title}: none of its functions is in {file}"
 
 
+def words_of(root):
+    """How often each word is in the sources, outside of comments."""
+    words = collections.Counter()
+    for folder in USERS:
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            words.update(re.findall(r"\w+", re.sub(r"/\*.*?\*/|//[^\n]*", " ", path.read_text(encoding="utf-8"), flags=re.S)))
+    return words
+
+
 def problems(root):
     functions = collections.defaultdict(list)
     declared = collections.defaultdict(list)
+    public, mentions, words = set(), collections.Counter(), words_of(root)
     for tag in tags(root):
+        if tag.kind in ("function", "prototype"):
+            mentions[tag.name] += 1
+        if tag.path.startswith("include/"):
+            public.add(tag.name)
         if tag.kind == "function" and tag.path.startswith("src/"):
             functions[tag.name].append(tag)
         if tag.kind == "macro" or (tag.kind == "prototype" and tag.path.endswith(".h")):
@@ -69,6 +92,8 @@ def problems(root):
     shadows = [f"{name}: static at {places(found)}, also at {places(declared[name])}"
                for name, found in sorted(functions.items())
                if name in declared and all(tag.static and tag.path.endswith(".c") for tag in found)]
+    unused = [f"{name}: {places(found)}" for name, found in sorted(functions.items())
+              if name not in public and words[name] <= mentions[name] and not any(is_called_by_loader(root, tag) for tag in found)]
     letters = []
     for path in sorted((root / "src").rglob("*.[ch]")):
         text = path.read_text(encoding="utf-8")
@@ -76,31 +101,32 @@ def problems(root):
                     for match in ONE_LETTER.finditer(text)]
     page = root / "docs" / "architecture.md"
     walks = list(wrong_walks(page.read_text(encoding="utf-8") if page.exists() else "", functions))
-    return {"a function is defined once": twice, "no static function shadows": shadows,
-            "no macro has a name of one letter": letters, "the walks are those of the code": walks}
+    return {ONCE: twice, SHADOWS: shadows, LETTERS: letters, USED: unused, WALKS: walks}
 
 
 CLEAN = {
     "include/a.h": "int KeOpen(int x);\n#define KE_MOST 3\n",
     "src/a.h": "int KiRead(int x);\nstatic inline int KiTwice(int x) { return 2 * x; }\n",
-    "src/a.c": "#define LIST(Do) Do(1)\nint KiRead(int x) { return x; }\nstatic int KiHelp(void);\n"
+    "src/a.c": "#define LIST(Do) Do(1)\nstatic int KiHelp(void);\nint KiRead(int x) { return x + KiHelp(); }\n"
                "static int KiHelp(void) { return 1; }\n",
     "docs/architecture.md": "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c) calls `KiRun`.\n\n## Next\n`KiNone`\n",
-    "src/ke/a.c": "int KiWalk(void) { return 1; }\nint KiRun(void) { return 1; }\n",
-    "src/b.c": "int KeOpen(int x)\n{\n#ifdef A\n    return x;\n#else\n    return 0;\n#endif\n}\n",
+    "src/ke/a.c": "int KiWalk(void) { return KiRun(); }\nint KiRun(void) { return KiWalk(); }\n",
+    "src/b.c": "int KeOpen(int x)\n{\n#ifdef A\n    return KiRead(x);\n#else\n    return KiTwice(0);\n#endif\n}\n",
 }
 PLANTED = {
-    "a function in two files": ("src/c.c", "static int KiHelp(void) { return 2; }\n"),
+    "a function in two files": (ONCE, "src/c.c", "static int KiHelp(void) { return 2; }\n"),
     "a function in both branches of an #if":
-        ("src/c.c", "#ifdef A\nint KiC(void) { return 1; }\n#else\nint KiC(void) { return 2; }\n#endif\n"),
-    "a function in a header and in a file": ("src/c.c", "static int KiTwice(int x) { return x; }\n"),
-    "a static function with the name of a public one": ("src/b.c", "static int KeOpen(int x) { return x; }\n"),
-    "a static function with the name of a macro": ("src/c.c", "#define KiMost 3\n#undef KiMost\nstatic int KiMost(void) { return 3; }\n"),
-    "a walk that names a function of another file": ("docs/architecture.md", "**Walking** (9 in 3; 1 in 1)\n1. `KiHelp` (ke/a.c).\n"),
-    "a walk that counts wrong": ("docs/architecture.md", "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c).\n"),
-    "a walk through a file of no function": ("docs/architecture.md", "**Walking** (9 in 3; 1 in 2)\n1. `KiWalk` (ke/a.c, ke/none.c).\n"),
-    "a macro of one letter": ("src/c.c", "# define X(Name) Name\n"),
-    "a constant of one letter": ("src/c.h", "#define n 3\n"),
+        (ONCE, "src/c.c", "#ifdef A\nint KiC(void) { return 1; }\n#else\nint KiC(void) { return 2; }\n#endif\n"),
+    "a function in a header and in a file": (ONCE, "src/c.c", "static int KiTwice(int x) { return x; }\n"),
+    "a static function with the name of a public one": (SHADOWS, "src/b.c", "static int KeOpen(int x) { return x; }\n"),
+    "a static function with the name of a macro":
+        (SHADOWS, "src/c.c", "#define KiMost 3\n#undef KiMost\nstatic int KiMost(void) { return 3; }\n"),
+    "a macro of one letter": (LETTERS, "src/c.c", "# define X(Name) Name\n"),
+    "a constant of one letter": (LETTERS, "src/c.h", "#define n 3\n"),
+    "a function that only a comment calls": (USED, "src/c.c", "/* KiLost() */\nint KiLost(void);\nint KiLost(void) { return 1; }\n"),
+    "a walk that names a function of another file": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 1 in 1)\n1. `KiHelp` (ke/a.c).\n"),
+    "a walk that counts wrong": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c).\n"),
+    "a walk through a file of no function": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 1 in 2)\n1. `KiWalk` (ke/a.c, ke/none.c).\n"),
 }
 
 
@@ -108,14 +134,14 @@ def self_test(tap):
     with tempfile.TemporaryDirectory() as directory:
         for number, (what, planted) in enumerate([("a clean tree", None), *PLANTED.items()]):
             root = Path(directory) / str(number)
-            for name, text in ({**CLEAN, planted[0]: planted[1]} if planted else CLEAN).items():
+            for name, text in ({**CLEAN, planted[1]: planted[2]} if planted else CLEAN).items():
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text, encoding="utf-8")
-            found = [problem for each in problems(root).values() for problem in each]
+            found = problems(root)
             if planted:
-                tap.case(f"self-test: {what} is caught", [] if found else ["nothing was reported"])
+                tap.case(f"self-test: {what} is caught", [] if found[planted[0]] else ["nothing was reported"])
             else:
-                tap.case("self-test: a clean tree passes", found)
+                tap.case("self-test: a clean tree passes", [problem for each in found.values() for problem in each])
 
 
 def main():

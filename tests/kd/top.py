@@ -29,7 +29,7 @@ def batch(tap):
         problems += differences("escapes", "\033" in frames, False)
         locks = re.findall(r"^ +(\d+) +([\d-]+) +[\d.-]+ +(\S+(?: threads)?)  (\S.*?)  +(\S+)$", frames, re.M)
         problems += differences("locks", locks[:3], [
-            ("2", "-", f"{p.writer}", "critical section", "kd-program!cache"),
+            ("2", "2", f"{p.writer}", "critical section", "kd-program!cache"),
             ("1", "1", "2 threads", "resource", "kd-program!table"),
             ("1", "-", f"{p.checkpoint}", "mutant", "\\BaseNamedObjects\\journal")])
         tap.case("top: frames one after the other", problems)

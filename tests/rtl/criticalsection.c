@@ -483,6 +483,27 @@ static void test_contention_count(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
+/* Without debug information the upper half of SpinCount counts, and the spin count is the lower half alone. */
+static void test_wait_count(void **state)
+{
+    RTL_CRITICAL_SECTION section;
+    actor a;
+    (void)state;
+    RtlInitializeCriticalSection(&section);
+    start_actor(&a);
+    for (ULONG i = 0; i < 3; i += 1) {
+        assert_int_equal(section.SpinCount, (ULONG_PTR)i << 32 | spin_count(i == 0 ? DEFAULT_SPIN : 10));
+        enter(&section);
+        begin_to_wait(&a, &section, enter_and_leave);
+        assert_int_equal(RtlSetCriticalSectionSpinCount(&section, 10), spin_count(i == 0 ? DEFAULT_SPIN : 10));
+        leave(&section);
+        await(is_idle(&a));
+    }
+    end_actor(&a);
+    RtlDeleteCriticalSection(&section);
+    assert_int_equal(section.SpinCount, 0);
+}
+
 /* 6: a thread yields before it waits, and takes a section that was released meanwhile without waiting. */
 static struct {
     VOID (*yield)(VOID);
@@ -848,6 +869,7 @@ int main(void)
         WATCHED(test_debug_info),
         WATCHED(test_no_memory_for_debug_info),
         WATCHED(test_contention_count),
+        WATCHED(test_wait_count),
         WATCHED(test_yield_before_wait),
         WATCHED(test_orphan),
         WATCHED(test_possible_deadlock),

@@ -465,6 +465,12 @@ static bool number_of(const char *text, long *number)
     return *text != '\0' && *end == '\0' && errno == 0 && *number >= 0 && *number <= 1000000;
 }
 
+static bool refuse(const char *word)
+{
+    fprintf(stderr, "interlock: this is not understood: %s\n", word);
+    return false;
+}
+
 static bool parse(int argc, char **argv, options *o)
 {
     int i = 1;
@@ -481,15 +487,15 @@ static bool parse(int argc, char **argv, options *o)
         else if (strcmp(argv[i], "-v") == 0)
             o->verbose = true;
         else if (value == NULL)
-            return false;
+            return refuse(argv[i]);
         else if (strcmp(argv[i], "--state") == 0)
             o->state = argv[++i];
         else if (strcmp(argv[i], "--only") == 0)
             o->only = argv[++i];
         else if (strcmp(argv[i], "--timeout") != 0 && strcmp(argv[i], "--most") != 0)
-            return false;
+            return refuse(argv[i]);
         else if (!number_of(value, argv[i][2] == 't' ? &o->timeout : &o->most))
-            return false;
+            return refuse(value);
         else
             i++;
     }

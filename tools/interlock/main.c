@@ -114,7 +114,9 @@ static int run(const subcommand *c, int argc, char **argv)
 static int help(const char *name)
 {
     const subcommand *found = find(name);
-    char option[] = "--help", *words[] = {found != NULL ? (char *)(uintptr_t)found->name : NULL, option, NULL};
+    char own[] = "--help", beside_compiler[] = "--interlock-help"; /* --help is the compiler's */
+    char *words[] = {found != NULL ? (char *)(uintptr_t)found->name : NULL,
+                     found != NULL && is_compiler(found) ? beside_compiler : own, NULL};
 
     return found != NULL ? run(found, 2, words) : unknown(name);
 }

@@ -63,6 +63,7 @@ static const struct {
     {"busy", busy},
     {"nameless", nameless},
     {"healthy", healthy},
+    {"busy-deadlock", busy_deadlock},
     {"handed-over", handed_over},
     {"other-version", other_version},
     {"other-layout", other_layout},

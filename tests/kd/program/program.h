@@ -48,6 +48,7 @@ void shared_bucket(void);
 void busy(void);
 void nameless(void);
 void healthy(void);
+void busy_deadlock(void);
 void handed_over(void);
 void rtl_resource_against_section(void);
 void service(void);

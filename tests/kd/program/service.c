@@ -47,6 +47,10 @@ static struct {
     EX_PUSH_LOCK push;
 } healthy_pair;
 
+static CRITICAL_SECTION healthy_turn;
+static CONDITION_VARIABLE healthy_condition = CONDITION_VARIABLE_INIT;
+static PTP_WORK healthy_work;
+
 static void stay(unsigned *seed)
 {
     for (volatile unsigned i = rand_r(seed) % 3000; i > 0; i--)
@@ -55,11 +59,26 @@ static void stay(unsigned *seed)
         sched_yield();
 }
 
+/* Wakes a sleeper, or sleeps until another thread does or a millisecond has passed. */
+static void take_turns(unsigned number)
+{
+    if (number % 3 == 0) {
+        SubmitThreadpoolWork(healthy_work);
+        return;
+    }
+    EnterCriticalSection(&healthy_turn);
+    if (number % 3 == 1)
+        WakeConditionVariable(&healthy_condition);
+    else
+        SleepConditionVariableCS(&healthy_condition, &healthy_turn, 1);
+    LeaveCriticalSection(&healthy_turn);
+}
+
 static void hold_one(unsigned *seed)
 {
     unsigned number = rand_r(seed) % 6;
 
-    switch (rand_r(seed) % 6) {
+    switch (rand_r(seed) % 7) {
     case 0:
     case 1:
         EnterCriticalSection(&healthy_sections[number % 3]);
@@ -80,6 +99,9 @@ static void hold_one(unsigned *seed)
         WaitForSingleObject(played_mutant, INFINITE);
         stay(seed);
         ReleaseMutex(played_mutant);
+        break;
+    case 5:
+        take_turns(number);
         break;
     default:
         KeEnterCriticalRegion();
@@ -107,8 +129,22 @@ static DWORD WINAPI live_healthily(void *context)
     return 0;
 }
 
+static void CALLBACK hold_one_in_pool(PTP_CALLBACK_INSTANCE instance, void *context, PTP_WORK work)
+{
+    unsigned seed = rand();
+
+    (void)instance;
+    (void)context;
+    (void)work;
+    EnterCriticalSection(&healthy_sections[0]);
+    stay(&seed);
+    LeaveCriticalSection(&healthy_sections[0]);
+}
+
 void healthy(void)
 {
+    healthy_work = CreateThreadpoolWork(hold_one_in_pool, NULL, NULL);
+    InitializeCriticalSection(&healthy_turn);
     for (int i = 0; i < 3; i++)
         InitializeCriticalSection(&healthy_sections[i]);
     ExInitializeResourceLite(&healthy_pair.resource);
@@ -119,8 +155,69 @@ void healthy(void)
 }
 
 /*
- * A typical service: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table for which
- * the indexer waits, and a monitor that waits for all of its events. A line "start" sets one of those.
+ * Two threads in a deadlock among others that hold two locks at a time, always in one order: there are cycles in single
+ * snapshots of those, which never existed, and locks without an owner whose waiters are waited for.
+ */
+
+static CRITICAL_SECTION busy_sections[2], stuck_section;
+static SRWLOCK busy_srw[2];
+
+static DWORD WINAPI hold_two(void *context)
+{
+    unsigned seed = 1 + GetCurrentThreadId();
+
+    (void)context;
+    for (;;) {
+        unsigned number = rand_r(&seed) % 2;
+
+        EnterCriticalSection(&busy_sections[0]);
+        stay(&seed);
+        AcquireSRWLockExclusive(&busy_srw[number]);
+        stay(&seed);
+        ReleaseSRWLockExclusive(&busy_srw[number]);
+        LeaveCriticalSection(&busy_sections[0]);
+        AcquireSRWLockExclusive(&busy_srw[number]);
+        EnterCriticalSection(&busy_sections[1]);
+        stay(&seed);
+        LeaveCriticalSection(&busy_sections[1]);
+        ReleaseSRWLockExclusive(&busy_srw[number]);
+    }
+    return 0;
+}
+
+static DWORD WINAPI section_then_mutant(void *context)
+{
+    (void)context;
+    EnterCriticalSection(&stuck_section);
+    meet(0);
+    WaitForSingleObject(played_mutant, INFINITE);
+    return 0;
+}
+
+static DWORD WINAPI mutant_then_section(void *context)
+{
+    (void)context;
+    WaitForSingleObject(played_mutant, INFINITE);
+    meet(1);
+    EnterCriticalSection(&stuck_section);
+    return 0;
+}
+
+void busy_deadlock(void)
+{
+    InitializeCriticalSection(&busy_sections[0]);
+    InitializeCriticalSection(&busy_sections[1]);
+    InitializeCriticalSection(&stuck_section);
+    played_mutant = CreateMutexA(NULL, FALSE, NULL);
+    make(section_then_mutant, "alice");
+    make(mutant_then_section, "bob");
+    for (int i = 0; i < HEALTHY_THREADS; i++)
+        make(hold_two, "busy");
+}
+
+/*
+ * A service as there are many: a writer and a checkpoint that deadlock, workers at a queue, readers that share a table
+ * which the indexer wants, and a monitor that waits for all of its events. A line "start" sets one of those.
  */
 
 static CRITICAL_SECTION cache;
