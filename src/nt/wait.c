@@ -1,5 +1,5 @@
 /* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
-#include "ntp.h"
+#include "waitobjects.h"
 
 #include "../ob/borrow.h"
 
@@ -47,36 +47,6 @@ NTSTATUS NtWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
 NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
     return NtpWaitForSingleObject(Handle, KernelMode, Alertable, Timeout);
-}
-
-/* Several objects. */
-
-FORCEINLINE VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
-{
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        ObpDereferenceObject(Objects[Index]);
-    }
-}
-
-/* All or none. A pseudo handle cannot be waited for together with others. */
-FORCEINLINE NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
-{
-    ACCESS_MASK RequiredAccess = Mode != KernelMode ? SYNCHRONIZE : 0;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        Objects[Index] = ObpTryReferenceByHandle(Handles[Index], RequiredAccess, NULL);
-        if (__builtin_expect(Objects[Index] != NULL, TRUE)) {
-            continue;
-        }
-        HANDLE Handle = Handles[Index];
-        NTSTATUS Status = Handle == NtCurrentProcess() || Handle == NtCurrentThread()
-                              ? STATUS_INVALID_HANDLE
-                              : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
-        if (!NT_SUCCESS(Status)) {
-            NtpDereferenceObjects(Objects, Index);
-            return Status;
-        }
-    }
-    return STATUS_SUCCESS;
 }
 
 static NTSTATUS NtpWaitForObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, KPROCESSOR_MODE Mode,
@@ -138,79 +108,6 @@ NTSTATUS ZwWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitT
                                   PLARGE_INTEGER Timeout)
 {
     return NtpWaitForMultipleObjects(Count, Handles, WaitType, KernelMode, Alertable, Timeout);
-}
-
-/* More than 64 objects. */
-
-/* The objects of the wait. A WaitAll omits objects that are always signaled: they share one dispatcher header, and the
-   wait rejects duplicates. The result is never empty. Returns the count. */
-static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, PVOID WaitObjects[])
-{
-    ULONG Chosen = 0;
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        if (WaitType == WaitAny || !ObpIsAlwaysSignaled(Objects[Index])) {
-            WaitObjects[Chosen] = ObpWaitObject(Objects[Index]);
-            Chosen += 1;
-        }
-    }
-    return Chosen;
-}
-
-/* One allocation: the objects, the objects to wait for, the wait blocks. */
-#define NTP_SIZE_OF_MANY(Count) ((Count) * 2 * sizeof(PVOID) + KE_MANY_WAIT_BLOCKS(Count) * sizeof(KWAIT_BLOCK))
-
-static NTSTATUS NtpWaitForManyReferenced(PVOID Objects[], ULONG Count, WAIT_TYPE WaitType, BOOLEAN Alertable,
-                                         PLARGE_INTEGER Timeout, PULONG Index)
-{
-    PVOID *WaitObjects = Objects + Count;
-    PKWAIT_BLOCK WaitBlocks = (PKWAIT_BLOCK)(PVOID)(WaitObjects + Count);
-    ULONG Chosen = NtpChooseWaitObjects(Objects, Count, WaitType, WaitObjects);
-    /* the blocks are not in use yet: their memory holds the order meanwhile */
-    if (Chosen != Count && !KiSortManyObjects(Objects, Count, (PUSHORT)(PVOID)WaitBlocks)) {
-        return STATUS_INVALID_PARAMETER_MIX;
-    }
-    if (Chosen == 0) {
-        WaitObjects[0] = &ObpDefaultObject;
-        Chosen = 1;
-    }
-    return KiWaitForManyObjects(Chosen, WaitObjects, WaitType, UserRequest, UserMode, Alertable, Timeout, WaitBlocks,
-                                Index);
-}
-
-static NTSTATUS NtpWaitForMany(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
-                               PLARGE_INTEGER Timeout, PULONG Index)
-{
-    PVOID *Objects = HalAllocate(NTP_SIZE_OF_MANY(Count), MEMORY_ALLOCATION_ALIGNMENT);
-    if (Objects == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    NTSTATUS Status = NtpReferenceObjects(Handles, Count, UserMode, Objects);
-    if (NT_SUCCESS(Status)) {
-        Status = NtpWaitForManyReferenced(Objects, Count, WaitType, Alertable, Timeout, Index);
-        NtpDereferenceObjects(Objects, Count);
-    }
-    HalFree(Objects);
-    return Status;
-}
-
-NTSTATUS NtWaitForManyObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType, BOOLEAN Alertable,
-                              PLARGE_INTEGER Timeout, PULONG Index)
-{
-    ULONG Satisfied = 0;
-    if (Count == 0 || Count > KE_MAXIMUM_MANY_OBJECTS) {
-        return STATUS_INVALID_PARAMETER_1;
-    }
-    if (WaitType != WaitAny && WaitType != WaitAll) {
-        return STATUS_INVALID_PARAMETER_3;
-    }
-    if (Handles == NULL) {
-        return STATUS_ACCESS_VIOLATION;
-    }
-    NTSTATUS Status = NTP_SERVICE(NtpWaitForMany(Count, Handles, WaitType, Alertable, Timeout, &Satisfied));
-    if (Index != NULL) {
-        *Index = Satisfied;
-    }
-    return NtpFinishWait(Status);
 }
 
 /* Signals with Wait set: the wait follows immediately. A refusal leaves the level as it was. */
