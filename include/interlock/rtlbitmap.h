@@ -1,6 +1,6 @@
 /*
  * rtlbitmap.h: bitmaps. An RTL_BITMAP describes a buffer of the caller, which is an array of ULONG; bit 0 is the lowest of the
- * first one. A range outside of the bitmap is not changed, and is neither clear nor set. A run is a range of equal bits that
+ * first one. A range outside the bitmap is not changed, and is neither clear nor set. A run is a range of equal bits that
  * cannot be extended.
  *
  * At any IRQL if the buffer is not pageable. Bitmaps have no lock; the caller serializes access.
@@ -81,7 +81,7 @@ NTSYSAPI CCHAR RtlFindLeastSignificantBit(ULONGLONG Set);
 /* Finding ranges. */
 
 /* Returns the first range of NumberToFind clear or set bits at or behind HintIndex, or if there is none, the first one of the
-   bitmap; 0xFFFFFFFF if there is none at all. A hint outside of the bitmap is 0. NumberToFind 0 returns the hint. The
+   bitmap; 0xFFFFFFFF if there is none at all. A hint outside the bitmap is 0. NumberToFind 0 returns the hint. The
    AndSet and AndClear forms change the bits that they find. Since NT 3.1. */
 NTSYSAPI ULONG RtlFindClearBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);
 NTSYSAPI ULONG RtlFindSetBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program whose threads never hold two locks, under every view: nothing in it is ever called a deadlock, or damaged.
+"""A program whose threads never hold two locks, under every view: no view ever reports a deadlock or damage.
 
 usage: healthy.py CHECKS INTERLOCK STATIC SHARED SECONDS [view] [sanitized]"""
 
@@ -16,7 +16,7 @@ ALARMS = ("Deadlock:", "DEADLOCK", "deadlock over", "Probable deadlock", "Possib
 
 
 def alarms_of(found):
-    """What a JSON answer calls a deadlock, wherever it stands."""
+    """Every deadlock in a JSON answer, at any depth."""
     if isinstance(found, list):
         return [alarm for part in found for alarm in alarms_of(part)]
     if not isinstance(found, dict):
@@ -52,7 +52,7 @@ def page(p):
 
 
 def names_of_locks(tap, p):
-    """Elements of arrays and members by their names, whichever of them are contended at a time."""
+    """Elements of arrays and members have names, whichever of them are contended."""
     expected = r"kd-program!healthy_(sections\[[012]\]|srw\[[01]\]|pair\.(resource|push))"
     report = interlock("contention", "--json", "--seconds", "0.5", p.id).stderr
     names = {lock["name"] for lock in json.loads(report)["processes"][0]["locks"] if lock["name"]}
@@ -79,7 +79,7 @@ def main():
         for name, take in views.items():
             watch(tap, name, take, p, SECONDS / len(views))
         names_of_locks(tap, p)
-    # Two reads find the same, and it is no deadlock all the same.
+    # Two reads find the same waits, and still it is not a deadlock.
     with Program("handed-over") as p:
         until(lambda: view("locks", p.id)["locks"], lambda locks: len(locks[0]["waiters"]) == 2)
         tap.case("a lock was handed to a thread that has not run since: no alarm",
