@@ -451,7 +451,7 @@ bool kd_is_lock(const kd_lock *lock);
 
 /* processorview.c */
 bool kd_read_processor(kd_snapshot *snapshot, uint32_t number, kd_address *address, KPRCB *prcb);
-int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb); /* -1: nobody */
+int kd_owner_of_processor(const kd_snapshot *snapshot, const KPRCB *prcb); /* -1: none */
 bool kd_is_idle_processor(const KPRCB *prcb);
 
 #endif

@@ -15,7 +15,7 @@
  *      that the object could satisfy is on its list.
  *   3. All or nothing: a WaitAll takes both objects with both locks held.
  *   4. No thread touches a wait after its function has returned: the ender's last access is the store to WakeWord.
- *   5. What was released is taken by a wait that ended for this reason, or still there.
+ *   5. Every released count was taken by a wait that ended for this reason, or is still in the object.
  */
 #define ANY       1
 #define ALL       2
@@ -102,7 +102,7 @@ inline consume(what, taker)
     fi
 }
 
-/* KiEndWait: one compare-exchange decides who has ended the wait. */
+/* KiEndWait: one compare-exchange decides which thread has ended the wait. */
 inline end_wait(whose, reason, success)
 {
     if
@@ -175,7 +175,7 @@ again:
 #ifdef BUG_ALL_ONE_LOCK /* of a WaitAll only the signaled object is locked */
     both = 0;
 #endif
-    /* Blocks on the higher address, tries the lower one: with nothing changed yet it starts over. */
+    /* Blocks on the higher address, tries the lower one: it has changed nothing yet and starts over. */
     if
     :: both && i == 0 -> LOCK(1)
     :: both && i == 1 ->
@@ -192,7 +192,7 @@ again:
 #ifdef BUG_ALL_ONE_LOCK
     release_waiters();
 #else
-    d_step { release_waiters() } /* the locks of all that it touches are held */
+    d_step { release_waiters() } /* the locks of all objects that it touches are held */
 #endif
     if
     :: both -> UNLOCK(1 - i)
@@ -303,7 +303,7 @@ begin:
     atomic {
         if
         :: !t[me].ongoing -> goto ended
-#ifndef BUG_COMMIT_BLIND /* what is pending is looked at only when the wait begins */
+#ifndef BUG_COMMIT_BLIND /* pending alerts and APCs are checked only when the wait begins */
         :: t[me].ongoing && IS_ALERTABLE(me) && t[me].alert -> t[me].alert = 0; end_wait(me, Alerted, won); goto unlink_all
         :: t[me].ongoing && !(IS_ALERTABLE(me) && t[me].alert) && t[me].apc -> end_wait(me, KernelApc, won); goto unlink_all
         :: t[me].ongoing && !(IS_ALERTABLE(me) && t[me].alert) && !t[me].apc -> t[me].state = Committed
@@ -316,7 +316,7 @@ begin:
     if
     :: t[me].wake -> goto unlink_all
     :: IS_TIMED(me) ->
-#ifdef BUG_TIMEOUT_WINS /* leaves without asking the register */
+#ifdef BUG_TIMEOUT_WINS /* leaves without checking the register */
         t[me].ongoing = 0; t[me].ends++; t[me].status = TimedOut; goto unlink_all
 #else
         atomic { end_wait(me, TimedOut, won) }
@@ -327,7 +327,7 @@ begin:
 #endif
     fi;
 ended:
-#ifndef BUG_LEAVE_EARLY /* another thread has ended it, and may still be on its way to WakeWord */
+#ifndef BUG_LEAVE_EARLY /* another thread has ended it, and may not have stored WakeWord yet */
     t[me].wake;
 #endif
 unlink_all:
@@ -351,7 +351,7 @@ leave:
     }
 }
 
-/* Any thread that has both locks. */
+/* For any thread that holds both locks. */
 proctype Observer()
 {
     LOCK(0);

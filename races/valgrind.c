@@ -1,17 +1,17 @@
 /*
- * valgrind.c: tells helgrind what atomic operations order.
+ * valgrind.c: reports to helgrind what atomic operations order.
  *
- * Helgrind learns from the functions of pthreads which thread comes after which. What a program orders by atomic
- * operations, as the locks of this library do, looks like a race to it. But a program that was compiled with
- * -fsanitize=thread calls a function for each of its atomic operations. These are such functions: they do the
- * operation, and tell helgrind that a release comes before every later acquire at the same address. What else the
- * compiler reports is ignored: helgrind sees plain accesses itself.
+ * Helgrind derives the order of threads from the functions of pthreads. An order by atomic operations, as in the locks
+ * of this library, looks like a race to it. But a program that was compiled with -fsanitize=thread calls a function for
+ * each of its atomic operations. These are those functions: they do the operation, and report to helgrind that a
+ * release comes before every later acquire at the same address. They ignore the compiler's other calls: helgrind sees
+ * plain accesses itself.
  *
- * 1. A release is told before its value can be seen, an acquire after the value was seen. So helgrind never misses an
- *    order that is there. It may believe in more: a release stays in force though somebody else has stored since.
+ * 1. A release is reported before its value is visible, an acquire after the value was read. So helgrind never misses
+ *    an existing order. It may assume more: a release stays in effect although another thread has stored since.
  * 2. A store is an exchange. Helgrind takes a locked instruction for a read, so atomic operations do not race with each
  *    other, and a plain write beside them does.
- * 3. Operations are sequentially consistent, whatever was asked for: valgrind runs one thread at a time.
+ * 3. Operations are sequentially consistent, whatever order was requested: valgrind runs one thread at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void after(const volatile void *address, int order)
         ANNOTATE_HAPPENS_AFTER(address);
 }
 
-/* Whoever is about to fail releases nothing. */
+/* An operation that is about to fail releases nothing. */
 #define COMPARE_EXCHANGE(bits, type, load, exchange)                                                                   \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected, type desired, int order, \
                                                       int failure);                                                    \

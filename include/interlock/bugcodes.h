@@ -195,7 +195,7 @@
       "unsafe release of a mutex while APCs are enabled")                                          \
     X(0x3C, "handle", "object type", "", "ObReferenceObjectByHandle of a bad handle")              \
     X(0x3D, "", "", "resource", "misaligned resource")                                             \
-    X(0x3E, "", "", "", "KeLeaveCriticalRegion outside of a critical region")                      \
+    X(0x3E, "", "", "", "KeLeaveCriticalRegion outside a critical region")                         \
     X(0x3F, "object", "-1 dereference, 1 reference", "",                                           \
       "reference or dereference of an object whose count is 0")                                    \
     X(0x40, "current IRQL", "spin lock", "", "KeAcquireSpinLockAtDpcLevel below DISPATCH_LEVEL")   \
@@ -245,7 +245,7 @@
     X(0x1009, "lock", "", "", "lock released by a function of another lock type")                  \
     X(0x100A, "thread", "lock", "", "thread ended while it holds a lock")                          \
     X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
-    X(0x2000, "thread", "priority", "", "thread priority outside of 1 to 31")                      \
+    X(0x2000, "thread", "priority", "", "thread priority outside 1 to 31")                         \
     X(0x494C0001, "APC", "start of memory", "end of memory", "memory of a queued APC freed")       \
     X(0x494C0002, "object", "waiting thread", "start of memory",                                   \
       "memory of an object freed that a thread waits for")                                         \

@@ -292,7 +292,7 @@ NTSYSAPI CCHAR RtlFindLeastSignificantBit(ULONGLONG Set);
 /* Bitmaps: finding ranges. */
 
 /* Returns the first range of NumberToFind clear or set bits at or behind HintIndex, or if there is none, the first one of the
-   bitmap; 0xFFFFFFFF if there is none at all. A hint outside of the bitmap is 0. NumberToFind 0 returns the hint. The
+   bitmap; 0xFFFFFFFF if there is none at all. A hint outside the bitmap is 0. NumberToFind 0 returns the hint. The
    AndSet and AndClear forms change the bits that they find. Since NT 3.1. */
 NTSYSAPI ULONG RtlFindClearBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);
 NTSYSAPI ULONG RtlFindSetBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);

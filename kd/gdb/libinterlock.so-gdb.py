@@ -4,7 +4,7 @@ import gdb
 
 THREAD_CHUNK = 4096
 THREAD_CHUNKS = 64
-MOST_ENTRIES = 100000 # of a list: a program that was damaged must not hang its debugger
+MOST_ENTRIES = 100000 # of a list: a damaged program must not hang its debugger
 ACTIVE = 0x4000
 HINT_BLOCK = 0xFF
 REASONS = {}
@@ -21,7 +21,7 @@ def pointer_to(name):
 
 
 def reason_name(number):
-    """The enumerator, as the debug information has it."""
+    """The enumerator's value, from the debug information."""
     if not REASONS:
         for field in gdb.lookup_type("enum _KWAIT_REASON").fields():
             REASONS.setdefault(field.enumval, field.name)
@@ -29,7 +29,7 @@ def reason_name(number):
 
 
 def clean(text):
-    """Without what a terminal obeys, and what turns the direction of text."""
+    """The text without control characters and marks that change its direction."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -108,14 +108,14 @@ def list_of(head, type_name, member):
 
 
 def optional(name):
-    """A variable of a part that a static program may lack."""
+    """A variable of a part that a statically linked program may not contain."""
     try:
         return value(name)
     except gdb.error:
         return None
 
 
-# What is printed of an object in one line.
+# One-line descriptions of objects.
 
 def describe_header(header):
     return f"{TYPES.get(type_of(header), '?')}, SignalState {int(header['SignalState'])}" + \
@@ -243,7 +243,7 @@ def print_thread(thread):
 
 
 class InterlockCommand(gdb.Command):
-    """What Interlock knows of the program: interlock threads, interlock waits, interlock locks,
+    """The state of Interlock in the program: interlock threads, interlock waits, interlock locks,
     interlock pool."""
 
     def __init__(self):
@@ -280,7 +280,7 @@ class Waits(Subcommand):
 
 
 def waited_lock(thread, block):
-    """The lock that a thread waits for, as (title, address, description), or None if it is no lock."""
+    """The lock that a thread waits for, as (title, address, description), or None if it is not a lock."""
     address = int(thread["LockWaitedFor"])
     reason = reason_name(int(thread["WaitReason"]))
     if address and reason in ("WrAlertByThreadId", "UserRequest"):
@@ -316,7 +316,7 @@ def srw_lock_of(pointer):
 
 
 def owned_locks(thread):
-    """The mutants that a thread owns, and the last pushlock or SRW lock that it got after a wait."""
+    """The mutants that a thread owns, and the last pushlock or SRW lock that it acquired after a wait."""
     for mutant in list_of(thread["MutantListHead"], "struct _KMUTANT", "MutantListEntry"):
         yield "Mutant", int(mutant.address), describe_mutant(mutant)
     if int(thread["LockOwned"]):
@@ -327,7 +327,7 @@ def owned_locks(thread):
 
 
 class Locks(Subcommand):
-    """Resources, critical sections with debug information, owned mutants, and whatever lock threads wait for."""
+    """Resources, critical sections with debug information, owned mutants, and every lock that threads wait for."""
 
     def show(self):
         self.show_lists()
@@ -357,7 +357,7 @@ class Locks(Subcommand):
 
 
 class Pool(Subcommand):
-    """Pool memory by tag, as poolmon shows it: what has most bytes first."""
+    """Pool memory by tag, as poolmon shows it: most bytes first."""
 
     def show(self):
         table = optional("ExpPoolTags")

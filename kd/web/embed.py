@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the files of the page into a C file, so that the command needs no others.
+"""Writes the files of the page into a C file, so that the command needs no other files.
 
 usage: embed.py OUTPUT FILE..."""
 

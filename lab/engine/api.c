@@ -18,7 +18,7 @@ void LabFail(const char *text_verdict, const char *text, const char *file, int l
 unsigned LabChoose(unsigned count)
 {
     if (!lab_sched_active())
-        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "LabChoose outside of a thread");
+        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "LabChoose outside a thread");
     lab_step_local(lab->current, OP_LOCAL, (uintptr_t)__builtin_return_address(0));
     uint32_t chosen = lab_explore_choose(count);
     lab_report_event(OP_LOCAL, 0, 0, 0, count, chosen, false, (uintptr_t)__builtin_return_address(0));

@@ -15,7 +15,7 @@ import mutants
 
 PROGRAMS = ("scenarios", "user", "world")
 LIBRARY = "lab/libinterlock-lab-instrumented.a.p/"
-SECONDS = 10  # of processor time: a scenario's limit is its number of schedules, this one is for mutants that hang
+SECONDS = 10  # of processor time: the limit of a scenario is its number of schedules, this one is for mutants that hang
 REACH_BYTES = 4 * 4096
 COUNT = " extern void mutation_reached(unsigned); mutation_reached({});"
 
@@ -46,7 +46,7 @@ class Build:
                               text=True).stdout
 
     def read_users(self):
-        """{source file: objects that are made from it}"""
+        """{source file: objects compiled from it}"""
         users, current = {}, None
         for line in self.ninja("-t", "deps").splitlines():
             if not line.startswith(" "):
@@ -61,7 +61,7 @@ class Build:
         return self.ninja("-t", "commands", "-s", target).strip().splitlines()[-1].split()
 
     def users_of(self, path, function):
-        """The objects in which a change of function can show: those whose sources name it, by way of headers or not."""
+        """The objects that a change of function can affect: those whose sources name it, directly or through headers."""
         users = self.users.get(path, [])
         if path.endswith(".c"):
             return users
@@ -70,7 +70,7 @@ class Build:
         return [output for output in users if word.search(self.source_of(output).read_text())]
 
     def names_for(self, function):
-        """function, and what of the headers' functions and macros leads to it."""
+        """function, and the functions and macros of headers that lead to it."""
         if function not in self.leading:
             names, found = {function}, True
             while found:
@@ -110,7 +110,7 @@ class Build:
 
 
 class Workshop:
-    """A copy of the sources to change, and the programs made from it."""
+    """A copy of the sources to change, and the programs built from it."""
 
     def __init__(self, build, folder):
         self.build = build
@@ -156,7 +156,7 @@ class Workshop:
         return self.originals[output]
 
     def objects(self, changed, outputs):
-        """{object of the build: its replacement} for {path: text}; those that come out the same are left out."""
+        """{object of the build: its replacement} for {path: text}; without the objects that do not change."""
         for output in outputs:
             self.original(output)
         made = self.compile_changed(changed, outputs)
@@ -206,7 +206,7 @@ def counted(sources):
 
 
 def counting_programs(build, folder, sources, names, map_jobs):
-    """{name: program that counts which functions of sources it comes to}, and the numbers of the functions"""
+    """{name: program that counts the functions of sources that it reaches}, and the numbers of the functions"""
     shop = Workshop(build, folder)
     changed, numbers = counted(sources)
     outputs = sorted({output for path, function in numbers for output in build.users_of(path, function)})
@@ -214,7 +214,7 @@ def counting_programs(build, folder, sources, names, map_jobs):
     counter = shop.folder / "reach.o"
     subprocess.run(["cc", "-O2", "-fPIE", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
 
-    def link(name):  # a test with a double of a function cannot have all objects of the library
+    def link(name):  # a test that replaces a function cannot link all objects of the library
         try:
             return name, shop.program(name, objects, [counter])
         except BuildError:
@@ -224,7 +224,7 @@ def counting_programs(build, folder, sources, names, map_jobs):
 
 
 def counts_of(path, call):
-    """What call(environment) returns, how long it took, and how often it came to each function."""
+    """What call(environment) returns, its duration, and how often it reached each function."""
     path.write_bytes(bytes(REACH_BYTES))
     begin = time.monotonic()
     result = call(dict(os.environ, MUTATION_REACH=str(path)))
@@ -235,7 +235,7 @@ def counts_of(path, call):
 
 
 def run(program, options, scenarios, model, schedules, environment=None):
-    """[(scenario, verdict)] until the first one that fails; the verdict of one that does not is None."""
+    """[(scenario, verdict)] up to the first scenario that fails; the verdict of one that passes is None."""
     command = [program, "--tap", "--strict", *options, "--model", model, "--schedules", str(schedules), "--seconds",
                str(SECONDS), *scenarios]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -267,8 +267,8 @@ def run(program, options, scenarios, model, schedules, environment=None):
 
 def reached(build, folder, sources, pattern, options, schedules, models, map_jobs):
     """
-    {(path, function): {model: [(program, scenario)], quickest first}}, by running every scenario once. What a scenario
-    does not come to in that many schedules it cannot notice a change of either.
+    {(path, function): {model: [(program, scenario)], quickest first}}, by running every scenario once. A scenario
+    cannot detect a change in a function that it does not reach in that many schedules.
     """
     programs, numbers = counting_programs(build, folder / "reach", sources, PROGRAMS, map_jobs)
 

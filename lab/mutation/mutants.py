@@ -1,18 +1,18 @@
-"""The rules by which the mutation check changes a source file. Everything is decided from the text of the targets.
+"""The rules by which the mutation check changes a source file. They depend on the text of the targets only.
 
 An access is a call of an __atomic_ builtin or of an Interlocked function. A look is an access, a call of a function of
 the targets that returns the outcome of a look, or a local variable that was filled by one.
 
   order      an order is weakened by one step: seq_cst -> acq_rel (acquire for a load, release for a store),
              acq_rel -> acquire and acq_rel -> release, acquire and release -> relaxed. The order of a compare-exchange
-             that fails is weakened with the other one where the language wants that.
+             that fails is weakened with the other one where the language requires that.
   never      the condition of an if, a while or a for that contains a look is still computed, but taken as false; for a
-             loop that means that nothing is looked at again
+             loop that means that it never looks again
   always     the same, taken as true; for an if only
   ignored    one operand of && or || that contains a look is left out, in a condition or in what is returned
-  deleted    a statement that is an access, or a call that makes one or wakes somebody, is left out
+  deleted    a statement that is an access, or a call that makes one or wakes a thread, is left out
 
-The survey of whole folders has these for every condition and every call that is a statement, look or not, and
+The survey of whole folders has these for every condition and every call that is a statement, with a look or without, and also
 
   boundary   < becomes <=, <= becomes <, > becomes >=, >= becomes >, in a condition or in what is returned
 """
@@ -28,7 +28,7 @@ WEAKER = {
 }
 STRENGTH = {"RELAXED": 0, "RELEASE": 0, "ACQUIRE": 1, "ACQ_REL": 1, "SEQ_CST": 2}
 
-# Calls that lead out of the targets and wake somebody, or give back a lock.
+# Calls that leave the targets and wake a thread, or release a lock.
 WAKES = r"(?:\w+(?:->|\.))?(?:Wake|KeSetEvent\w*|KeAlertThreadById|KiDeliverNotification|KiReleaseLock)"
 
 ACCESS = r"\b(?:__atomic_(?!signal_fence)|Interlocked(?:Compare|Exchange|And|Or|Xor|Add|Increment|Decrement))\w*"
@@ -59,7 +59,7 @@ class Mutant:
 
 
 def blank(source):
-    """The source with comments and literals as spaces: every offset stays what it was."""
+    """The source with comments and literals replaced by spaces: all offsets stay the same."""
 
     def spaces(match):
         return re.sub(r"[^\n]", " ", match.group())
@@ -68,7 +68,7 @@ def blank(source):
 
 
 def closing(text, start):
-    """The offset after what closes the bracket at start."""
+    """The offset after the bracket that closes the one at start."""
     depth = 0
     for offset in range(start, len(text)):
         if text[offset] in "([{":
@@ -118,7 +118,7 @@ def calls(text):
 
 
 class Looks:
-    """Which functions of the targets make accesses, and which return what came of one."""
+    """Which functions of the targets make accesses, and which return the outcome of one."""
 
     def __init__(self, sources):
         every = [function for path, source in sources.items() for function in functions(path, source)]
@@ -133,7 +133,7 @@ class Looks:
             self.looking |= looks
 
     def returned(self, function):
-        """Does the function say what came of a look? A BOOLEAN may be TRUE or FALSE on account of one."""
+        """Does the function return the outcome of a look? A BOOLEAN may depend on one."""
         filled = self.variables(function)
         if "BOOLEAN" in function.head.split("(")[0]:
             return bool(calls(function.body) & self.looking)
@@ -150,7 +150,7 @@ class Looks:
             if not self.is_direct(statement):
                 continue
             filled |= {name + r"\b(?!\s*\()" for name in re.findall(r"\b(\w+)\s*=(?!=)", statement)}
-            # By its address: a structure that is handed on is not meant.
+            # By its address. The members of a structure that is passed on do not count.
             filled |= {name + r"\b(?!\s*[(.])" for name in re.findall(r"[(,]\s*&(\w+)\s*[,)]", statement)}
         return filled
 
@@ -201,7 +201,7 @@ def line_of(source, offset):
 
 
 def conditions(function):
-    """(keyword, from, to) of what stands in the brackets, relative to the file."""
+    """(keyword, from, to) of the text in the brackets, relative to the file."""
     for match in re.finditer(r"\b(if|while|for)\s*\(", function.body):
         start, end = match.end(), closing(function.body, match.end() - 1) - 1
         if match.group(1) == "for":
@@ -287,7 +287,7 @@ def boundaries(path, source):
                 operator = match.group()
                 other = match.group(1) + ("" if match.group(2) else "=")
                 at = start + match.start()
-                # as much of the line as names the place
+                # enough of the line to identify the place
                 line = source[source.rfind("\n", 0, at) + 1:source.find("\n", at)]
                 yield Mutant(path, function.name, one_line(line), f"boundary: {operator} -> {other}",
                              ((at, start + match.end(), other),), line_of(source, at))
@@ -312,7 +312,7 @@ def deletions(path, source, looks):
 
 
 def unique(mutants):
-    """Where the same text stands in a function more than once, it gets a number."""
+    """Numbers mutants whose text occurs in a function more than once."""
     seen = {}
     for mutant in mutants:
         count = seen[mutant.key] = seen.get(mutant.key, 0) + 1
@@ -332,7 +332,7 @@ def generate(sources, paths):
 
 
 def survey(path, source):
-    """All mutants of a file by all rules, look or not."""
+    """All mutants of a file by all rules, with a look or without."""
     every = [*weakened(path, source), *condition_mutants(path, source, None), *boundaries(path, source),
              *deletions(path, source, None)]
     yield from unique(sorted(every, key=lambda m: m.line))

@@ -1,5 +1,5 @@
 """
-The survey: mutants of whole folders, tried by the unit tests and by the explorer's scenarios. What came of each is kept
+The survey: mutants of whole folders, tried by the unit tests and by the explorer's scenarios. The result of each is kept
 in a file, so an interrupted survey continues, and a larger sample adds to a smaller one.
 """
 
@@ -16,10 +16,10 @@ import unit
 
 ROOMS = ("ke", "ex", "rtl", "nt")
 SCHEDULES = 400
-RANDOM = 200  # random schedules that show which functions a scenario comes to
-SCENARIOS = 16  # that are tried for a mutant, of those that come to the changed function
+RANDOM = 200  # random schedules that show which functions a scenario reaches
+SCENARIOS = 16  # that are tried for a mutant, of those that reach the changed function
 TESTS = 8
-SLOW = 5  # seconds: tests that take longer are left out
+SLOW = 5  # seconds: longer tests are left out
 
 
 def digest(text):
@@ -38,7 +38,7 @@ def sample(every, number):
 
 
 class Results:
-    """A line for each mutant that was tried: JSON with its key, the text of its file, and what came of it."""
+    """A line for each mutant that was tried: JSON with its key, the text of its file, and its result."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -77,7 +77,7 @@ class Survey:
         self.failing = {}  # {(scenario, model): does it fail without any change?}
 
     def find_reached(self):
-        """What comes to each function: measured once, and kept as long as no source and no test changes."""
+        """What reaches each function: measured once, and kept until a source or a test changes."""
         def measure_scenarios():
             found, _ = explorer.reached(self.lab, self.folder, self.sources, "", [*self.options, "--strategy", "random"],
                                         RANDOM, ("sc",), self.pool.map)
@@ -120,19 +120,19 @@ class Survey:
             killers.insert(0, killer)
 
     def ordered(self, path, candidates, limit):
-        """Those that have killed a mutant of this file come first."""
+        """Puts those first that have killed a mutant of this file."""
         with self.lock:
             killers = [killer for killer in self.killers.get(path, []) if killer in candidates]
         return (killers + [candidate for candidate in candidates if candidate not in killers])[:limit]
 
     def attack_with_tests(self, mutant, objects):
-        """None, or the test that fails, twice, and how."""
+        """None, or the test that fails twice, and its failure."""
         names = [name for name in self.by_test.get((mutant.path, mutant.function), []) if self.seconds[name] < SLOW]
         for name in self.ordered(mutant.path, names, TESTS):
             try:
                 program = self.shop(self.tests.build, "unit").program(name, objects)
             except explorer.BuildError:
-                continue  # a double of a function, see counting_programs
+                continue  # a test that replaces a function, see counting_programs
             seconds = max(unit.SECONDS, 10 * self.seconds[name])
             if self.tests.run(program, name, seconds) is not None:
                 failure = self.tests.run(program, name, seconds)
@@ -142,7 +142,7 @@ class Survey:
         return None
 
     def fails_anyway(self, name, scenario, model):
-        """A limit of the scenario, not the change, is what failed."""
+        """Whether the scenario also fails without the change, because of its limits."""
         key = scenario, model
         if key not in self.failing:
             program = self.lab.directory / self.lab.programs[name]
@@ -177,7 +177,7 @@ class Survey:
         return None
 
     def judge(self, mutant):
-        """(outcome, what the lab says, what the tests say)"""
+        """(outcome, result of the lab, result of the tests)"""
         changed = {mutant.path: mutant.apply(self.sources[mutant.path])}
         try:
             for_tests = self.shop(self.tests.build, "unit").objects(
@@ -195,12 +195,12 @@ class Survey:
         return "killed" if tests or lab else "survived", lab, tests
 
     def run(self, chosen, results, seconds):
-        """Tries what has not been tried. Returns how many were."""
+        """Tries the mutants that have no result yet. Returns their number."""
         begin = time.monotonic()
         todo = [mutant for mutant in chosen if results.find(mutant, self.sources[mutant.path]) is None]
 
         def judge(mutant):
-            """Kept as soon as it is known: the survey may be interrupted."""
+            """Saves each result at once: the survey may be interrupted."""
             if seconds and time.monotonic() - begin > seconds:
                 return 0
             outcome, lab, tests = self.judge(mutant)

@@ -16,7 +16,7 @@ MEMORY = 4 << 30
 
 
 class Tests:
-    """The test programs of a build directory, and which functions each of them comes to."""
+    """The test programs of a build directory, and which functions each of them reaches."""
 
     def __init__(self, root, directory):
         listing = subprocess.run(["meson", "introspect", "--tests", directory], check=True, capture_output=True,

@@ -49,7 +49,7 @@ typedef struct lab_posix_thread {
 
 extern lab_posix_thread lab_posix_threads[MAX_THREADS];
 
-/* The thread that calls, as a number: MAX_THREADS outside of the threads of a schedule. */
+/* The thread that calls, as a number: MAX_THREADS outside the threads of a schedule. */
 uint32_t lab_posix_self(void);
 
 static inline uint32_t lab_posix_entry(const volatile void *object)

@@ -175,7 +175,7 @@ static void add_case(const char *name, void (*function)(void))
     lab->is_program = true;
 }
 
-/* A function of the program, by the name in its source: in C++ one without parameters, outside of a namespace. */
+/* A function of the program, by the name in its source: in C++ one without parameters, outside a namespace. */
 static uintptr_t find_function(const char *name)
 {
     struct stat status;

@@ -115,7 +115,7 @@ static void set_again(void)
 }
 LAB_SCENARIO(timer_dpc_set_again, .Setup = with_dpc, .Threads = {set_again}, .Flags = LAB_LARGE);
 
-/* A periodic timer is signaled again and again until it is cancelled. */
+/* A periodic timer is signaled repeatedly until it is cancelled. */
 static void wait_twice_and_cancel(void)
 {
     LARGE_INTEGER due = {.QuadPart = SOON};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A limit of an exhaustive search is told with the verdict when it has cut something off, and only then."""
+"""The verdict of an exhaustive search names a limit if, and only if, the limit cut something off."""
 
 import re
 import subprocess

@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What each example must come to: the last line of each scenario.
+# The expected result of each example: the last line of each scenario.
 EXAMPLES = {
     "account.c": {"account": "assertion"},
     "cancel.c": {"cancel_lost": "deadlock", "cancel_noticed": None, "completed_twice": "race", "completed_once": None},
     "philosophers.c": {"philosophers": "deadlock", "left_handed": None},
     "publish.c": {"publish_relaxed": "assertion", "publish_release": None},
 }
-# Who has what the first thread of lab/self/graphs.c waits for, as the report of a deadlock says it.
+# Which thread holds what the first thread of lab/self/graphs.c waits for, as the report of a deadlock says.
 GRAPHS = {
     "word": r"a sleeps on word\[1\] .*\n +b changed it last at .*: 0 -> 0x1",
     "mutant": r"a sleeps .*: waits for mutant\[1\] \(SignalState 0\), owned by b\n",
@@ -60,7 +60,7 @@ def graphs(program, root):
 
 
 def in_gdb(program, path, token):
-    """A breakpoint is hit, and the failure is where the thread is that has made the last step."""
+    """A breakpoint is hit, and the failure is at the thread that made the last step."""
     typed = "tbreak deposit\nrun\nup 0\ncontinue\nbacktrace\ncontinue\n"
     _, output = lab(program, "--gdb", "--replay", token, path, typed=typed)
     stopped = re.search(r"Temporary breakpoint \d+, deposit", output)
@@ -74,7 +74,7 @@ def schedules(output, scenario):
 
 
 def share(program, path, longer):
-    """A scenario gets its share of the time for all: a twentieth of a second at least, here against one second."""
+    """A scenario gets its share of the total time: at least 50 ms, here of 1 s."""
     least = schedules(lab(program, "--minutes", "0.00001", path)[1], "left_handed")
     return 0 < least < schedules(longer, "left_handed")
 

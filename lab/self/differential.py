@@ -12,7 +12,7 @@ PROGRAMS = 12
 
 
 def outcomes(program, seed, *options):
-    """({seed: outcomes}, names of the searches that came to an end, schedules run)"""
+    """({seed: outcomes}, names of the searches that were completed, schedules run)"""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "outcomes"
         path.touch()

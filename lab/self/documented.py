@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of scenarios in docs/lab.md against what the programs have. usage: documented.py docs/lab.md PROGRAM..."""
+"""Compares the table of scenarios in docs/lab.md with the programs. usage: documented.py docs/lab.md PROGRAM..."""
 import fnmatch
 import re
 import subprocess

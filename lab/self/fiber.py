@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The context switch on each machine that there is code for, as far as it can be run here. usage: fiber.py SOURCE"""
+"""The context switch on each machine that has code for it and can run here. usage: fiber.py SOURCE"""
 
 import platform
 import shutil

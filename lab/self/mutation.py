@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-The mutation check itself: its rules make the mutants they say, it sees a mutant killed, a survivor that nobody has
-explained, one that somebody has, and an explanation that is out of date. On a few mutants of the SLIST.
+The mutation check itself: its rules make the mutants that they describe; it reports a killed mutant, an unexplained
+survivor, an explained survivor, and an outdated explanation. On a few mutants of the SLIST.
 """
 
 import subprocess
@@ -20,7 +20,7 @@ from tap import Tap  # noqa: E402
 SOURCE = """\
 static BOOLEAN Change(ULONG *Word, ULONG *Found, ULONG New)
 {
-    /* __ATOMIC_SEQ_CST in a comment is none */
+    /* __ATOMIC_SEQ_CST in a comment does not count */
     return __atomic_compare_exchange_n(Word, Found, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
@@ -55,7 +55,7 @@ EXPECTED = {
     ("Take", "always"),
     ("Take", "deleted"),
 }
-# What the survey makes besides.
+# The mutants that only the survey makes.
 SURVEYED = """\
 VOID Sort(ULONG *Values, ULONG Count)
 {

@@ -277,7 +277,7 @@ static VOID HalpAddEncoding(PHALP_DEMANGLER State)
             HalpGiveUpName(State);
             return;
         }
-        HalpAddEncoding(State); /* a function, and something inside of it */
+        HalpAddEncoding(State); /* a function, and something inside it */
         while (!State->Failed && *State->Next != 'E') {
             HalpSkipType(State);
         }

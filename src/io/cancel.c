@@ -5,7 +5,7 @@
  * one that cancels. The word CancelRoutine decides between them:
  *
  *                       IoSetCancelRoutine(Irp, Routine)
- *     NULL: the driver  ------------------------------->  Routine: nobody yet
+ *     NULL: the driver  ------------------------------->  Routine: no owner yet
  *     owns the packet   <-------------------------------     |
  *                       IoSetCancelRoutine(Irp, NULL)        | IoCancelIrp exchanges it for NULL
  *                       returns Routine                      v

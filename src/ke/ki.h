@@ -437,7 +437,7 @@ VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread checks outside th
 NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
 /* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
 BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
-VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside of dispatcher sections */
+VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside dispatcher sections */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 

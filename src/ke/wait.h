@@ -332,7 +332,7 @@ VOID KiDeliverNotification(PKWAIT_BLOCK Block);
 /* timer.c. There are timers, but no thread to expire them: threads that wait do it. */
 extern volatile ULONG KiClockMissing;
 const HAL_DEADLINE *KiShortenToNap(PKTHREAD Thread, const HAL_DEADLINE *Deadline, PHAL_DEADLINE Nap);
-VOID KiPollClock(VOID); /* by threads that wait, outside of their wait */
+VOID KiPollClock(VOID); /* by threads that wait, outside their wait */
 
 FORCEINLINE BOOLEAN KiIsClockMissing(VOID)
 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What programs that are built already rely on: the exported names with their versions (src/interlock.map, by which the
-library is linked), the sizes of exported variables, sizes and offsets of public structures (abi.txt).
+"""The binary interface of the library: the exported names with their versions (src/interlock.map, by which the
+library is linked), the sizes of exported variables, the sizes and offsets of public structures (abi.txt).
 
 usage: abi.py ROOT SHARED STATIC VERSION [options of the compiler]            compare
-       abi.py --write ROOT SHARED STATIC VERSION [options of the compiler]    write both lists anew
-       abi.py --names ROOT SHARED STATIC VERSION                              compare the names alone, of any machine
+       abi.py --write ROOT SHARED STATIC VERSION [options of the compiler]    rewrite both lists
+       abi.py --names ROOT SHARED STATIC VERSION                              compare only the names, of any machine
 
-A new name gets the version of the library; a name that is listed keeps its own."""
+A new name gets the current version of the library; a listed name keeps its version."""
 
 import re
 import subprocess
@@ -64,7 +64,7 @@ def series(version):
 
 
 def symbols(path, *options):
-    """(kind, size, name) of what the file defines and others can link with."""
+    """(kind, size, name) of the linkable definitions in the file."""
     output = subprocess.run(["readelf", "--wide", *options, path], check=True, capture_output=True, text=True).stdout
     for line in output.splitlines():
         words = line.split()
@@ -79,7 +79,7 @@ class Library:
         for _, _, name in symbols(shared, "--dyn-syms"):
             name, _, version = name.partition("@")
             self.versions[name] = version.lstrip("@").replace("INTERLOCK_", "") or "none"
-        # What the linker would let out if the map did not stop it.
+        # What the linker would export without the map.
         public = list(symbols(static, "--syms"))
         self.visible = {name for _, _, name in public}
         self.objects = {name: size for kind, size, name in public if kind == "OBJECT"}
@@ -119,7 +119,7 @@ def layout_lines(objects, records):
 
 
 def compare_lines(wanted, found):
-    """What is listed must be there as listed; what is there must be listed."""
+    """Every listed name must exist as listed, and every existing name must be listed."""
     wanted, found = (dict(line.rsplit(" ", 1) for line in lines) for lines in (wanted, found))
     return ([f"{what} is {found.get(what, 'gone')}, listed is {value}" for what, value in sorted(wanted.items())
              if found.get(what) != value]

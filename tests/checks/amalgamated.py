@@ -12,14 +12,14 @@ LIBRARY = "src/libinterlock.a"
 
 
 def is_of_hal_alone(build, program):
-    """Whether a test starts the host layer itself, which in the amalgamation the library has done before."""
+    """Whether a test starts the host layer itself, which the library has already done in the amalgamation."""
     symbols = subprocess.run(["nm", str(build / program)], capture_output=True, text=True).stdout
     return program.startswith("tests/hal-") and "KiInitializeSystem" not in symbols
 
 
 def unit_tests(build):
-    """(name, program, environment) of the unit tests. One that puts its own functions in the place of the library's is left
-    out, because calls inside of one file are not the linker's to redirect; and one of the host layer alone."""
+    """(name, program, environment) of the unit tests. A test that replaces functions of the library is left
+    out, because the linker cannot redirect calls inside one file; so is a test of the host layer alone."""
     commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands"], check=True, capture_output=True, text=True).stdout
     links = {}
     for line in commands.splitlines():
@@ -54,7 +54,7 @@ def try_test(build, folder, replacement, test):
 
 
 def cases(tap, build, folder, replacement, title, one_of=1):
-    """Runs every test, or one of so many, and each of them once: other settings of the same program are left out then."""
+    """Runs every test; with one_of, one in that many, and each program once, without its other settings."""
     tests = list(unit_tests(build))
     if one_of > 1:
         tests = list({test[1]: test for test in reversed(tests)}.values())[::-1][::one_of]

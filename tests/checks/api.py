@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every function that the public headers declare, exported or inline, is documented there, and docs/api.md is made of that."""
+"""Every function that the public headers declare, exported or inline, is documented there; docs/api.md is generated from it."""
 
 import re
 import sys

@@ -28,14 +28,14 @@ pthread_rwlock_rdlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthr
 putwchar readdir_r readlink readlinkat remove rename renameat rewind rewinddir scandir scanf seekdir semop setvbuf
 sigset stat strerror_r strftime symlink symlinkat sync syslog tmpfile ttyname_r tzset ungetc ungetwc unlink unlinkat
 utimensat utimes vdprintf vfprintf vfwprintf vprintf vwprintf wcsftime wordexp wprintf wscanf""".split()
-# Of Linux, in the same spirit.
+# Functions of Linux that are cancellation points likewise.
 LINUX = """accept4 epoll_pwait epoll_pwait2 epoll_wait eventfd_read eventfd_write fallocate flock ftruncate getrandom
 open_by_handle_at ppoll preadv preadv2 process_vm_readv pwritev pwritev2 recvmmsg sendmmsg splice sync_file_range tee
 vmsplice wait3 wait4 pthread_clockjoin_np pthread_timedjoin_np sem_clockwait pthread_cond_clockwait sigtimedwait
 pthread_barrier_wait copy_file_range sendfile name_to_handle_at""".split()
 POINTS = set(SHALL + MAY + LINUX)
 
-# What is called all the same, by file, with the reason.
+# Calls that are allowed, by file, with the reason.
 ALLOWED = {
     "hal/child.c": ({"fflush"}, "within HALP_HOST_CALLS"),
     "hal/insidelibc.c": ({"dlopen"}, "within HALP_HOST_CALLS"),
@@ -57,7 +57,7 @@ ALLOWED = {
 
 
 def canonical(symbol):
-    """The name as POSIX has it: without version, 64-bit variants, and the prefixes of the C library."""
+    """The name in POSIX: without version, 64-bit suffix and the prefixes of the C library."""
     name = symbol.split("@")[0]
     name = re.sub(r"^(__isoc\d+_|__interceptor_|__libc_|__)", "", name)
     return name if name in POINTS else re.sub(r"(64)?(_chk|_2|_time64)?$", "", name)

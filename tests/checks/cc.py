@@ -21,7 +21,7 @@ MACROS = {"_WIN32": "1", "_WIN64": "1", "WIN32": "1", "__SIZEOF_WCHAR_T__": "2",
 
 
 class Copy:
-    """An installed tree, and folders to work in."""
+    """An installed tree, and working folders."""
 
     def __init__(self, directory, build, prefix, libdir):
         self.directory = Path(directory)
@@ -191,7 +191,7 @@ def arguments(tap, copy):
 
 
 def private_library(tap, copy):
-    """Another library with names of Windows, and handles of its own, in one process."""
+    """Another library that has names of Windows and its own handles, in one process."""
     work = copy.project()
     (work / "other.c").write_text(
         "static int count;\nvoid *CreateEventA(void *a, int b, int c, const char *d) { return &count; }\n"

@@ -73,7 +73,7 @@ class Headers:
         return {m.group(1) for m in map(line_of.search, output.splitlines()) if m}
 
     def macros(self):
-        """The names of macros without parameters and with a value, those of the compiler excepted."""
+        """The names of macros without parameters and with a value, except those of the compiler."""
         output = self.run("-E", "-dM").stdout
         return {m.group(1) for m in re.finditer(r"^#define ([A-Za-z]\w*) \S", output, re.M)}
 
@@ -97,7 +97,7 @@ class Headers:
         return {m.group(1): int(m.group(2)) for m in found}
 
     def declared(self, folder):
-        """What files below folder declare with a name of its own at run time: two dictionaries from
+        """The declarations in files below folder that have a name at run time: two dictionaries from
         names to files, one of functions and variables with external linkage, one of static ones."""
         tree = json.loads(self.run("-fsyntax-only", "-Xclang", "-ast-dump=json").stdout)
         external, inline = {}, {}
@@ -131,7 +131,7 @@ class Headers:
 
 
 class Types:
-    """Canonical forms of C types, equal for two targets where the binary interface is equal."""
+    """Canonical forms of C types, equal for two targets if the binary interface is equal."""
 
     WORD = re.compile(r"\w+|\.\.\.|[*()\[\],]")
     QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__unaligned", "_Atomic"}

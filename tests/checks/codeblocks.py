@@ -24,7 +24,7 @@ FILE = r"\w[\w-]*\.(?:c|h|py|txt|md)"
 FUNCTION = r"(?:Ke|Ki|Exp?|Obp?|Psp?|Iop?|Ntp?|Zw|Rtlp?|Tpp?|Halp?|Lab|Kd)[A-Z]\w+"
 NOT_OURS = ("test.c", "program.c", "service.c", "stdio.h")  # names of a reader's files, headers of the host
 ELSEWHERE = ("cmake",)
-INTERNAL_SETTING = "INTERLOCK_INHERITED"  # what CreateProcess tells the child
+INTERNAL_SETTING = "INTERLOCK_INHERITED"  # from CreateProcess to the child
 TIMEOUT = 120
 
 
@@ -143,7 +143,7 @@ class Checker:
         return self.shell(commands) if commands else ["no line begins with $: a block without commands is text"]
 
     def help_of(self, subcommand):
-        """What `interlock SUBCOMMAND --help` says; nothing if this build leaves it out, None if there is no such one."""
+        """What `interlock SUBCOMMAND --help` prints; "" if this build lacks it, None if there is no such subcommand."""
         if subcommand not in self.helps:
             said = run([self.command, subcommand, "--help"], env=self.environment)[1]
             if subcommand in ("cc", "c++"): # --help is that of the compiler below
@@ -158,7 +158,7 @@ class Checker:
         return self.helps[subcommand]
 
     def named(self, text):
-        """Commands of the project that the text names and that do not exist, and options that they do not have."""
+        """Commands and options of the project that the text names but that do not exist."""
         problems = []
         text = re.sub(r"^\(gdb\).*$", "", text, flags=re.M)
         makefile = (self.root / "Makefile").read_text(encoding="utf-8")

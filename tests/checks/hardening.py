@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is installed is hardened: as docs/packaging.md says, and as readelf sees it."""
+"""Installed files are hardened as docs/packaging.md says, according to readelf."""
 
 import re
 import subprocess
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tap import Tap
 
-# Counts the cache lines of simulated processors, which must be at the same addresses in every run; it reads nothing but
-# its arguments.
+# Counts the cache lines of simulated processors, whose addresses must be the same in every run; it reads only its
+# arguments.
 SIMULATION = {"lab-scale"}
 
 
@@ -19,7 +19,7 @@ def readelf(*arguments):
 
 
 def imports(path):
-    """Names that the file needs of others."""
+    """Names that the file imports."""
     words = (line.split() for line in readelf("--dyn-syms", path).splitlines())
     return {word[7].split("@")[0] for word in words if len(word) > 7 and word[6] == "UND"}
 
@@ -31,7 +31,7 @@ def is_dynamic_elf(path):
 
 
 def layout_problems(path):
-    """Of the segments and the dynamic section: these hold for every file, whatever it was compiled from."""
+    """Problems of the segments and the dynamic section, which every file must pass."""
     segments = readelf("-l", path)
     dynamic = readelf("-d", path)
     loads = re.findall(r"^\s+LOAD\s+(0x\w+) .*? ([R ][W ][E ]) 0x\w+$", segments, re.M)
@@ -55,7 +55,7 @@ def layout_problems(path):
 
 
 def code_problems(path):
-    """Of what the compiler put in: seen by the functions of the C library that it calls."""
+    """Problems of the compiler's hardening, which shows in the functions of the C library that the file calls."""
     needed = imports(path)
     if "__stack_chk_fail" not in needed:
         yield "no function guards its stack (-fstack-protector)"
@@ -64,7 +64,7 @@ def code_problems(path):
 
 
 def archive_problems(path, machine):
-    """Members that do not say that they work with a shadow stack (x86-64) or with branch protection (aarch64)."""
+    """Members that are not marked for a shadow stack (x86-64) or for branch protection (aarch64)."""
     wanted = {"x86_64": "SHSTK", "aarch64": "BTI"}.get(machine)
     members = re.split(r"^File: ", readelf("-n", path), flags=re.M)[1:]
     if not members:

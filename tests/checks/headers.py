@@ -15,7 +15,7 @@ LANGUAGES = {
     "C11": ["-x", "c", "-std=c11", "-Wstrict-prototypes"],
     "C++17": ["-x", "c++", "-std=c++17"],
 }
-# As C, everything that clang has to say, except for what the names and structures of Windows are.
+# As C, every warning of clang except those about the names and structures of Windows.
 EVERYTHING = ["-Weverything", "-Wno-reserved-identifier", "-Wno-reserved-macro-identifier", "-Wno-padded",
               "-Wno-declaration-after-statement", "-Wno-disabled-macro-expansion", "-Wno-atomic-implicit-seq-cst", "-Wno-unknown-warning-option"]
 MORE = {("C11", "clang"): EVERYTHING}
@@ -45,13 +45,13 @@ def main():
     cases = []
     for folder, prefix in FOLDERS.items():
         for path in sorted((include / folder).glob("*.h")):
-            line = f"#include <{prefix}{path.name}>\nextern int declared;\n" # a header of macros alone declares nothing
+            line = f"#include <{prefix}{path.name}>\nextern int declared;\n" # a header with only macros declares nothing
             for language, compilers in COMPILERS.items():
                 for compiler in compilers:
                     name = f"{folder}/{path.name} {language} {compiler}"
                     cases.append((name, line, language, compiler))
 
-    # What compiles twice compiles once: only a failure is looked at further.
+    # A header that compiles twice compiles once: after a failure, once tells which of the two failed.
     def run(case):
         name, line, language, compiler = case
         twice = compile_text(line + line, language, compiler, include)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `meson install` leaves behind can be used: by pkg-config and by CMake, from C and from C++."""
+"""Programs can use what `meson install` installs: through pkg-config and CMake, from C and C++."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def explore(test, target, verdict, pkgconfig):
 
 
 def explore_installed(command, test, verdict, environment):
-    """Problems with a test that the installed command compiles and runs; verdict None: nothing is found in it."""
+    """Problems with a test that the installed command compiles and runs; verdict None: the explorer finds nothing."""
     options = LAB_OPTIONS.get(test.name, [])
     output, problems = run(command, "lab", "--seconds", "1", *options, test, "--", "-Wall", "-Wextra", "-Werror", env=environment)
     if verdict is None:

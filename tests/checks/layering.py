@@ -50,7 +50,7 @@ BASE = {"annotations.h", "bugcodes.h", "exception.h", "interlocked.h", "linkage.
         "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h"}
 MORE = {"verifier.h": "ke", "dbg.h": "ex", "iotest.h": "io", "rtldriver.h": "rtl", "threadpool.h": "rtl"}
 
-# What a file outside of src/hal may take from the compiler and the C library: nothing of it depends
+# What a file outside src/hal may use of the compiler and the C library: none of it depends
 # on the host's kernel.
 PORTABLE = {
     "ctype.h", "inttypes.h", "limits.h", "setjmp.h", "stdalign.h", "stdarg.h", "stdatomic.h",
@@ -87,7 +87,7 @@ def without_comments(text):
 
 
 def public_rank(root, name):
-    """The layer of a public header; None if it is no layer's."""
+    """The layer of a public header; None if it belongs to no layer."""
     header = Path(name).name
     if Path(name).parent.name in RANK:
         return RANK[Path(name).parent.name]
@@ -104,7 +104,7 @@ def public_rank(root, name):
 
 
 def is_above(target, rank):
-    """An unknown layer is reported where its header is, not where it is included."""
+    """Reports an unknown layer at its header, not where it is included."""
     return target is not None and target > rank
 
 
@@ -177,7 +177,7 @@ def check_file(root, path):
 
 
 def unused_doors(root):
-    """Doors that the code does not use: a line of DOORS that can go."""
+    """Doors that the code does not use: their lines of DOORS are to be deleted."""
     used = {name for layer in USER_MODE for path in sorted((root / "src" / layer).rglob("*.[ch]"))
             for name in PRIVATE_OF_OBJECTS.findall(code_only(path.read_text(encoding="utf-8")))}
     return sorted(set(DOORS) - used)
@@ -230,19 +230,19 @@ PLANTED = {
         ("include/interlock/ke.h", "#include <interlock/ex.h>\n"),
     "a public header that includes an internal one":
         ("include/interlock/ke.h", "#include \"../../src/ke/ki.h\"\n"),
-    "a kernel header outside of hal": ("src/ke/b.c", "#include <linux/futex.h>\n"),
-    "a POSIX header outside of hal": ("src/ex/b.c", "#include <pthread.h>\n"),
-    "a clock header outside of hal": ("src/ps/b.c", "# include <time.h>\n"),
-    "a system call outside of hal": ("src/ke/b.c", "long f(void) { return syscall (1); }\n"),
-    "a thread call outside of hal": ("src/ke/b.c", "void f(void) { pthread_self(); }\n"),
-    "assembly outside of hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
+    "a kernel header outside hal": ("src/ke/b.c", "#include <linux/futex.h>\n"),
+    "a POSIX header outside hal": ("src/ex/b.c", "#include <pthread.h>\n"),
+    "a clock header outside hal": ("src/ps/b.c", "# include <time.h>\n"),
+    "a system call outside hal": ("src/ke/b.c", "long f(void) { return syscall (1); }\n"),
+    "a thread call outside hal": ("src/ke/b.c", "void f(void) { pthread_self(); }\n"),
+    "assembly outside hal": ("src/ke/b.c", "void f(int *x) { __asm__(\"incl %0\" : \"+m\"(*x)); }\n"),
     "a header that does not exist": ("src/ke/b.c", "#include \"nothing.h\"\n"),
     "a part of a header of a higher layer": ("src/ke/b.c", "#include <interlock/part.h>\n"),
     "a public header in the folder of a higher layer":
         ("src/ex/b.c", "#include <interlock/win32/base.h>\n"),
     "a POSIX header in a public header":
         ("include/interlock/win32/base.h", "#include <pthread.h>\n"),
-    "a wide header outside of public headers": ("src/ex/b.c", "#include <wchar.h>\n"),
+    "a wide header outside public headers": ("src/ex/b.c", "#include <wchar.h>\n"),
     "a public header of no layer": ("include/interlock/misc.h", "\n"),
     "a folder that is no layer": ("src/misc/b.c", "\n"),
     "a private header of tracing": ("src/ke/b.c", "#include \"../trace/tracep.h\"\n"),

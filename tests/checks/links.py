@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every relative link in the documentation leads somewhere: to a file, and to a heading of it if it names one."""
+"""Every relative link in the documentation leads to an existing file, and to an existing heading if it names one."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ def text_of(path):
 
 
 def headings(path):
-    """What links call the headings of a page."""
+    """The anchors of the headings of a page."""
     for heading in re.findall(r"^#+ (.+)$", text_of(path), re.M):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 

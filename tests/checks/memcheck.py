@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Memcheck finds nothing in the examples: no wrong access, and nothing that is left when they end.
+"""Memcheck finds nothing in the examples: no invalid access, and no memory left at exit.
 
-usage: memcheck.py SUPPRESSIONS PROGRAM...      those with ! before the name start threads of the library's own
+usage: memcheck.py SUPPRESSIONS PROGRAM...      those with ! before the name start the library's own threads
 
-Without such threads every kind of leak counts, also what is still reachable. With them, the tables that they read are
+Without such threads every kind of leak counts, even reachable memory. With them, the tables that they read are
 kept."""
 
 import os
@@ -30,7 +30,7 @@ int main(void)
 
 def memcheck(program, kinds, suppressions):
     """What memcheck reports."""
-    # Names of this run alone; processors of a small machine: each may have a thread.
+    # A session for this run only; a small machine, because each processor may have a thread.
     settings = {"INTERLOCK_SESSION": f"memcheck{os.getpid()}", "INTERLOCK_PROCESSORS": "4"}
     with tempfile.NamedTemporaryFile("r") as log:
         result = subprocess.run(
@@ -47,7 +47,7 @@ def main():
     tap = Tap()
     suppressions, programs = sys.argv[1], sys.argv[2:]
     if not shutil.which("valgrind"):
-        print("1..0 # SKIP there is no valgrind")
+        print("1..0 # SKIP valgrind is not installed")
         return
     with tempfile.TemporaryDirectory() as directory:
         leaky = Path(directory) / "leaky"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Sizes, member offsets, prototypes and constants against the headers of mingw-w64.
 
-What our public headers and theirs both define must agree. mingw-differences.txt lists where we want
-to differ; an entry that is not needed any more is an error."""
+What both our public headers and theirs define must agree. mingw-differences.txt lists the intended
+differences; an entry that is no longer needed is an error."""
 
 import re
 import sys
@@ -21,15 +21,15 @@ WORLDS = {
             "#include <intrin.h>\n#include <sys/timeb.h>\n#include <strsafe.h>\n#include <winapifamily.h>\n"
             "#include <mmsystem.h>\n#include <time.h>\n#include <intsafe.h>\n",
 }
-# Headers of ours that are not below include/interlock.
+# Our headers outside include/interlock.
 C_LIBRARY = ["corecrt.h", "intrin.h", "intsafe.h", "ntstrsafe.h", "strsafe.h", "winapifamily.h"]
 # Fewer comparisons than these mean that the comparison itself is broken.
 AT_LEAST = {"structure": 20, "member": 90, "function": 120, "constant": 450}
 
 
 class Side:
-    """The headers of one side, read once. With a folder, only the functions and constants that its
-    files have, not those of the C library that they include."""
+    """The headers of one side, read once. With a folder, only the functions and constants of its
+    files, not those of the C library headers that they include."""
 
     def __init__(self, headers, long_bits, folder=None):
         self.headers = headers

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""In src each function has a name of its own and is used, and no macro has a name of one letter.
+"""In src each function has a unique name and is used, and no macro has a one-letter name.
 
 1. A function name is defined once. Two definitions in the branches of an #if count as two: such a function has one
-   definition, and the #if is inside of it.
-2. A static function does not shadow: it has not the name of a function that a header declares, nor of a macro.
+   definition, and the #if is inside it.
+2. A static function does not shadow a function that a header declares, or a macro.
 3. No macro has a name of one letter.
 4. A function that no public header declares is used somewhere: in the library, the debugger, the explorer or a test.
 5. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
@@ -38,7 +38,7 @@ def tags(root):
         fields = rest.rsplit(';"\t', 1)[-1].split("\t")
         values = dict(field.split(":", 1) for field in fields if ":" in field)
         static = "static" in values.get("properties", "").split(",") or "fileScope" in values.get("properties", "")
-        if not name.isupper():  # of Type (Name)(...) ctags takes the type for the name
+        if not name.isupper():  # in Type (Name)(...) ctags takes the type for the name
             yield Tag(name, path, int(values["line"]), fields[0], static)
 
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation and the code blocks in them. CONTRIBUTING.md says what a block may be."""
+"""The pages of the documentation and their code blocks. CONTRIBUTING.md describes the kinds of blocks."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ LIST = re.compile(r" *(?:[-*+]|\d+\.) ")
 class Block:
     page: str
     line: int
-    language: str  # "" of a block that does not say, "indented" of one without a fence
+    language: str  # "" for a block without one, "indented" for one without a fence
     text: str
-    directives: dict = field(default_factory=dict)  # those of the comments right above: name -> argument
+    directives: dict = field(default_factory=dict)  # from the comments right above: name -> argument
 
     def __str__(self):
         return f"{self.page}:{self.line} {self.language or 'no language'}"
@@ -26,7 +26,7 @@ def pages(root):
 
 
 def directives(lines):
-    """Of the comments at the end of these lines, with nothing but empty lines in between."""
+    """The directives of the comments at the end of these lines, with only empty lines in between."""
     found, text = {}, "\n".join(lines).rstrip()
     while text.endswith("-->") and (start := text.rfind("<!--")) >= 0:
         match = DIRECTIVE.fullmatch(text[start:])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/proof.md: made from docs/proof.json, no primitive without its rows, no scenario that does not exist.
+"""docs/proof.md is generated from docs/proof.json, has rows for every primitive, and names existing scenarios only.
 usage: proof.py ROOT [PROGRAM...]: the explorer's programs, if it is built"""
 
 import re

@@ -1,4 +1,4 @@
-"""Race detectors on a program that uses the installed library: silent where it is right, and not where it is wrong."""
+"""Race detectors on a program that uses the installed library: silent where it is correct, and only there."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ import subprocess
 
 # One for each function use_... of install/races.c.
 PRIMITIVES = 12
-# The program meets its races in threads that both run at DISPATCH_LEVEL.
+# The races of the program are between two threads at DISPATCH_LEVEL.
 SETTINGS = {"INTERLOCK_PROCESSORS": "2"}
 
 
@@ -18,7 +18,7 @@ def fixed_addresses():
     return prefix if works else []
 
 
-# How a program is run under each, and what it calls a report.
+# How to run a program under each, and the text that marks a report.
 DETECTORS = {
     "interlock-tsan": (fixed_addresses(), r"WARNING: ThreadSanitizer"),
     "interlock-helgrind": (["valgrind", "--tool=helgrind"], r"Possible data race"),
@@ -40,7 +40,7 @@ def build(package, source, target, environment):
 
 
 class Run:
-    """What the detector said of one run of the program."""
+    """What the detector printed for one run of the program."""
 
     def __init__(self, package, target, environment, *arguments):
         prefix, report = DETECTORS[package]
@@ -48,14 +48,14 @@ class Run:
                                    stderr=subprocess.STDOUT, env={**environment, **SETTINGS}).stdout
         self.complete = len(re.findall(r"^used ", self.said, re.M)) == PRIMITIVES
         self.reports = len(re.findall(report, self.said))
-        # The functions that touched what a report is about.
+        # The functions that accessed the memory of a report.
         self.functions = set(re.findall(r"^(?:==\d+==)?\s+(?:#0|at 0x\w+:) (use_\w+) ", self.said, re.M))
 
 
 def cases(tap, source, folder, pkgconfig, environment):
     for package in DETECTORS:
         if package == "interlock-helgrind" and not shutil.which("valgrind"):
-            tap.note("there is no valgrind: interlock-helgrind is not tried")
+            tap.note("valgrind is not installed: interlock-helgrind is not tested")
             continue
         target = folder / package
         problems = build(package, source, target, pkgconfig)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every system service runs inside the service frame, so that nobody ends its thread half way through."""
+"""Every system service runs inside the service frame, so that its thread is not terminated half way through."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from layering import code_only
 from tap import Tap
 
-# Services that hold nothing while they run: no reference, no lock outside of the dispatcher, no memory.
+# Services that hold nothing while they run: no reference, no lock but the dispatcher's, no memory.
 NOTHING_TO_LOSE = {
     "NtWaitForAlertByThreadId": "only waits",
     "NtAlertThreadByThreadId": "one operation inside the dispatcher",
@@ -17,7 +17,7 @@ NOTHING_TO_LOSE = {
     "NtDelayExecution": "only waits",
     "ZwDelayExecution": "only waits",
     "NtYieldExecution": "only yields",
-    "NtTestAlert": "user APCs run as outside of a service",
+    "NtTestAlert": "user APCs run as outside a service",
     "NtSetInformationObject": "one compare-exchange",
     "NtGetCurrentProcessorNumber": "only reads",
     "NtGetCurrentProcessorNumberEx": "only reads",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libinterlock.so exports what the public headers declare, nothing less and nothing more, and calls none of it by name."""
+"""libinterlock.so exports exactly what the public headers declare, and calls none of it by name."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from clang import Headers
 from tap import Tap
 
 
-# Exported for debuggers, which find it by its name; src/ke/debugdata.h declares it.
+# Exported for debuggers, which find it by name; src/ke/debugdata.h declares it.
 FOR_DEBUGGERS = {"KdDebuggerDataBlock"}
 
 
@@ -30,12 +30,12 @@ def exports(library):
 
 
 def exported_functions(symbols):
-    """Of the output of readelf --dyn-syms."""
+    """Names in the output of readelf --dyn-syms."""
     return {exported(line) for line in symbols.splitlines() if " FUNC " in line} - {None}
 
 
 def interposable(symbols, relocations):
-    """Functions of the library that it finds through the loader, so that a definition in the program takes their place."""
+    """Functions that the library calls through the loader, so that a definition in the program would replace them."""
     functions = exported_functions(symbols)
     referred = {words[4].split("@")[0] for words in map(str.split, relocations.splitlines())
                 if len(words) > 4 and words[2].startswith("R_")}
@@ -43,7 +43,7 @@ def interposable(symbols, relocations):
 
 
 def lazy_thread_storage(relocations):
-    """Relocations of thread-local variables that the loader may allocate at their first use, on whatever path that is."""
+    """Relocations of thread-local variables that the loader may allocate on first use, on any path."""
     return [line for line in relocations.splitlines() if re.search(r"\bR_\w+_(DTPMOD\w*|DTPOFF\w*|TLSDESC\w*|TLS_DTP\w+)\b", line)]
 
 

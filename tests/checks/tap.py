@@ -9,7 +9,7 @@ class Tap:
         self.failed = 0
 
     def case(self, name, problems=()):
-        """One test case. It passes if problems is empty; otherwise they are shown below it."""
+        """One test case. It passes if problems is empty; otherwise they are printed below it."""
         problems = list(problems)
         self.count += 1
         self.failed += bool(problems)

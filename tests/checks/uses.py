@@ -21,9 +21,9 @@ import amalgamated
 from tap import Tap
 
 PROGRAMS = ["plain", "kernel", "user"]
-# What decides how the library works. Warnings, paths and debugging are the user's.
+# Flags that change the behavior of the library. Warnings, paths and debugging are up to the user.
 FLAGS = re.compile(r"-(?:[DU]|f(?!diagnostics|PI[CE])|m|std=)")
-NOT_COMPARED = {"-D_FILE_OFFSET_BITS=64", "-DNDEBUG"}  # Meson's and CMake's own habits
+NOT_COMPARED = {"-D_FILE_OFFSET_BITS=64", "-DNDEBUG"}  # defaults of Meson and CMake
 STEPS = 300  # of a build that has Interlock as a subproject
 
 
@@ -35,7 +35,7 @@ def run(*command, **options):
 
 
 def flags_of(build, root, object_folder):
-    """{source: its flags} of the objects whose path has this folder."""
+    """{source: its flags} for the objects whose path contains this folder."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
@@ -146,7 +146,7 @@ class Uses:
         self.tap.case(f"{name}: one call of the compiler", problems or failed)
         if problems or failed:
             return None
-        # The headers of the programs' own places are now one.
+        # One header now replaces the headers in the programs' folders.
         for path in folder.glob("*.c"):
             if path.name != "interlock.c":
                 text = re.sub(r"#include <windows\.h>", '#define INTERLOCK_WINDOWS\n#include "interlock.h"', path.read_text())
@@ -167,7 +167,7 @@ class Uses:
             amalgamated.cases(self.tap, self.build, made.parent, made, name, one_of)
 
     def header(self, folder):
-        """interlock.h is complete in itself, in both languages."""
+        """interlock.h is self-contained, in both languages."""
         for compiler in (["gcc", "-xc", "-std=c11"], ["clang", "-xc", "-std=c11"], ["g++", "-xc++", "-std=c++17"],
                          ["clang++", "-xc++", "-std=c++17"]):
             for macros in ([], ["-DINTERLOCK_WINDOWS"], ["-DINTERLOCK_WDK"]):

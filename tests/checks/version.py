@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The version is written in meson.build, and in the heading of CHANGELOG.md that is about it; everything else has it from
+"""The version is written in meson.build and in its heading of CHANGELOG.md; everything else takes it from
 there.
 
 usage: version.py ROOT VERSION INTERLOCK      INTERLOCK is the command"""
@@ -16,7 +16,7 @@ FOLDERS = ["cmake", "include", "kd", "lab", "man", "packaging", "races", "script
 
 
 def changelog_version(text):
-    """That of the first heading with a version."""
+    """The version in the first heading that has one."""
     match = re.search(r"^## (?!Unreleased$)(\S+)", text, re.M)
     return match.group(1) if match else None
 

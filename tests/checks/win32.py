@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Programs written for Windows compile unchanged, with and without UNICODE and 16-bit wchar_t, and run.
 
-The headers of Windows are read in every combination too, each alone. And the table of errors in the test of
-RtlNtStatusToDosError has every status that there is."""
+Each Windows header is also compiled alone, in every combination. The table of errors in the test of
+RtlNtStatusToDosError has every status."""
 
 import itertools
 import os

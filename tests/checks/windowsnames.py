@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """windows.h declares nothing that the SDK keeps out of it.
 
-Every name that our windows.h defines must be one of mingw-w64's windows.h, which nobody here wrote, or of the host's
+Every name that our windows.h defines must be in mingw-w64's windows.h, an independent source, or in the host's
 headers, or be listed in windowsnames.txt with its reason. An entry of the list that matches nothing is an error."""
 
 import fnmatch
@@ -13,11 +13,11 @@ from clang import Headers
 from mingw import MINGW_OPTIONS
 from tap import Tap
 
-# What windows.h includes of the host, and what the compiler knows by itself.
+# The host's headers that windows.h includes, and the compiler's builtins.
 HOST = "".join(f"#include <{name}>\n" for name in (
     "errno.h", "malloc.h", "setjmp.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h",
     "time.h", "wchar.h"))
-# Names that must be in none of the headers that windows.h stands for: they are winternl.h's and ntstatus.h's.
+# Names that windows.h must not have: they belong to winternl.h and ntstatus.h.
 NATIVE = ["UNICODE_STRING", "OBJECT_ATTRIBUTES", "CLIENT_ID", "RtlInitUnicodeString", "RtlNtStatusToDosError", "NtClose",
           "RtlWaitOnAddress", "RtlEnterCriticalSection", "STATUS_SUCCESS", "STATUS_UNSUCCESSFUL", "NT_SUCCESS"]
 

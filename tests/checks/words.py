@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tree speaks of the project alone: no paths of one machine, no leftovers of editing."""
+"""The tree has no paths of one machine and no leftovers of editing."""
 
 import re
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`interlock faults` finds what goes wrong when an allocation fails, and continues where it was interrupted.
+"""`interlock faults` finds the failures that a refused allocation causes, and continues after an interruption.
 
 usage: faults.py CHECKS INTERLOCK PROGRAM..."""
 
@@ -60,7 +60,7 @@ def resumed(tap, program):
         check(tap, "one run at a time: the second", faults(folder, *command), 1, (2, False, 1, 0, 0))
         check(tap, "one run at a time: the last", faults(folder, *command), 1, (2, True, 1, 0, 0))
         whole = state.read_text()
-        # killed in the second run: its stack has failed, and the result is missing
+        # killed in the second run: its stack was tried, and the result is missing
         state.write_text("".join(line for line in whole.splitlines(True) if not line.startswith(("result 2", "complete"))))
         check(tap, "a run that was interrupted is repeated", faults(folder, "--state", str(state), program, "crash"), 1,
               (2, True, 1, 0, 0))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Status and bugcheck codes against the headers of mingw-w64, which nobody here wrote, and against
-the numbers of the published documentation for what those headers lack."""
+"""Status and bugcheck codes against the headers of mingw-w64, an independent source, and against
+the numbers in the published documentation for codes that those headers lack."""
 
 import re
 import sys
@@ -52,7 +52,7 @@ def read(path):
 
 
 def compare(ours, theirs):
-    """Problems of our codes, and how many of them were found on the other side."""
+    """Problems of our codes, and how many of the codes the other headers have."""
     problems, compared = [], 0
     for name, values in ours.items():
         if len(values) != 1:

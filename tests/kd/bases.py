@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files for the readers of the debugger to begin with (fuzz/readers.h): snapshots, recordings, a world, a program.
+"""Initial inputs for the debugger's readers (fuzz/readers.h): snapshots, recordings, a world, a program.
 
 usage: bases.py CHECKS INTERLOCK STATIC SHARED TRACED FOLDER"""
 

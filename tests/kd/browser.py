@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page of `interlock view` in Chromium: web/page.mjs opens it, looks and clicks.
+"""The page of `interlock view` in Chromium: web/page.mjs opens it, checks it and clicks.
 
 usage: browser.py CHECKS INTERLOCK STATIC SHARED MODULES
 
-MODULES is a folder for what npm installs. INTERLOCK_SCREENSHOTS, if set, is a folder for pictures."""
+MODULES is the folder for npm's modules. INTERLOCK_SCREENSHOTS, if set, is a folder for pictures."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def skip(why):
 
 
 def install(modules):
-    """What package-lock.json says, unless it is there already."""
+    """Installs what package-lock.json lists, unless it is installed."""
     lock = (SOURCE / "package-lock.json").read_text(encoding="utf-8")
     done = modules / "installed"
     if done.exists() and done.read_text(encoding="utf-8") == lock:

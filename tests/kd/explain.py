@@ -36,7 +36,7 @@ def explain(text, *words):
 
 
 def known_codes():
-    """{name: number} of the header, and the kinds of the codes that have some."""
+    """{name: number} of the header, and the kinds of the codes that have kinds."""
     header = (SOURCE / "include/interlock/bugcodes.h").read_text(encoding="utf-8")
     codes = {name: int(number, 16) for name, number in re.findall(r"#define (\w+)\s+\(\(ULONG\)(0x\w+)\)", header)}
     kinds = {}
@@ -49,7 +49,7 @@ def known_codes():
 
 
 def raised(codes):
-    """The codes that are in the library's sources, but those that only the tables name."""
+    """The codes in the library's sources, except those that only the tables name."""
     found = set()
     for path in (SOURCE / "src").rglob("*.c"):
         if path.name not in ("bugtable.c", "bugreport.c"):
@@ -70,7 +70,7 @@ def check_report(name, code, kind, own):
     problems += differences(f"{name}: values", [int(p["value"], 16) for p in bug["parameters"]], parameters)
     if own and BY_PROGRAM in story["explanation"]:
         problems.append(f"{name} ({kind:#x}) has no advice of its own")
-    # what the report says about the parameters is said again
+    # the command repeats what the report says about the parameters
     for number, meaning, explanation in re.findall(rb"^    (\d): 0x\w+  ([^:\n]+)(?:: (.*))?$", report, re.MULTILINE):
         shown = bug["parameters"][int(number) - 1]
         problems += differences(f"{name}: parameter {number.decode()}", (shown["meaning"], shown["explanation"] or ""),
@@ -154,7 +154,7 @@ def makes_cores():
 
 
 def core_in(folder):
-    """The only one there."""
+    """The only file in the folder."""
     return next(path for path in Path(folder).iterdir() if path.name.startswith("core"))
 
 
@@ -186,7 +186,7 @@ def cores(tap):
         problems += differences("same as its report", [bug[k] for k in ("code", "name", "sentence", "rule")],
                                 [same[k] for k in ("code", "name", "sentence", "rule")])
         problems += differences("values", [p["value"] for p in bug["parameters"]], [p["value"] for p in same["parameters"]])
-        # the verifier has a code of its own for it, with other parameters
+        # the verifier has its own code for it, with other parameters
         said = [parameter["explanation"] or "" for parameter in bug["parameters"]]
         problems += [] if any("table" in one and "(holder)" in one for one in said) else [f"who holds it: {said}"]
         problems += differences("thread", story["thread"]["name"], "releaser")

@@ -4,7 +4,7 @@ the rest folded, all of it in the window, at 1400 and at 420 pixels, light and d
 
 usage: fleet.py CHECKS INTERLOCK STATIC SHARED PICTURES
 
-PICTURES is a folder for screenshots, which are there to be looked at."""
+PICTURES is a folder for screenshots, for a person to review."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ class Browser:
         self.driver.set_script_timeout(PATIENCE)
 
     def size(self, width, height):
-        """A narrow one is a telephone."""
+        """A narrow window emulates a phone."""
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700})
         self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": width < 700})
@@ -66,7 +66,7 @@ class Browser:
         return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
 
     def press(self, selector):
-        """A click as the page sees it: also on nodes of a drawing, which have no click() of their own."""
+        """A click as the page sees it: also on nodes of a drawing, which have no click()."""
         self.js("document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', {bubbles: true}))", selector)
 
     def escape(self):
@@ -80,7 +80,7 @@ class Browser:
         self.js("document.getElementById('tab-' + arguments[0]).click()", name)
 
     def outside(self):
-        """The nodes of the graph that are not wholly inside its window, and how large the picture is drawn."""
+        """The nodes of the graph that are not completely inside its window, and the scale of the drawing."""
         return self.js("""
             const frame = document.getElementById('graph').getBoundingClientRect();
             const out = [...document.querySelectorAll('#nodes > g')].filter(node => {
@@ -129,7 +129,7 @@ def first_things(tap, browser, p):
 
 
 def folding(tap, browser):
-    browser.js("document.getElementById('pause').click()") # or the threads move on meanwhile
+    browser.js("document.getElementById('pause').click()") # or the threads continue meanwhile
     time.sleep(0.3)
     groups = browser.texts(".node.group.threads .name")
     objects = browser.texts(".node.group.objects .name")
@@ -307,7 +307,7 @@ def narrow(tap, browser):
 
 
 def pictures(tap, browser):
-    """Light and dark: the colours differ, and text stands out from what is behind it."""
+    """Light and dark: the colours differ, and text contrasts with its background."""
     problems, backs = [], []
     for scheme in ("light", "dark"):
         browser.scheme(scheme)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`interlock graph`: the wait graph of programs that wait in known ways, as JSON, as text, for graphviz; and what a
-debugger is to say of fast resources, condition variables, forked children and other builds.
+"""`interlock graph`: the wait graph of programs that wait in known ways, as JSON, as text, for graphviz; and what
+the debugger says about fast resources, condition variables, forked children and other builds.
 
 usage: graph.py CHECKS INTERLOCK STATIC SHARED [sanitized]"""
 
@@ -16,7 +16,7 @@ def edges(graph, *kinds):
 
 
 def red(graph):
-    """The edges of the first cycle, in the order in which it goes round from each thread."""
+    """The edges of the first cycle, in order, starting at each thread."""
     return {(e["kind"], e["from"], e["to"]) for e in graph["edges"] if e["cycle"] == 0}
 
 
@@ -33,7 +33,7 @@ def take(program, is_so):
 
 
 def is_whole(graph):
-    """Every end of an edge is a node, every id is there once."""
+    """Every end of an edge is a node, and every id is unique."""
     ids = [n["id"] for kind in ("processors", "threads", "blocks", "objects") for n in graph[kind]]
     problems = differences("ids", len(ids), len(set(ids)))
     return problems + [e for e in graph["edges"] if e["from"] not in ids or e["to"] not in ids]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program whose threads never hold two locks, under every view: nothing in it is ever called a deadlock, or damaged.
+"""A program whose threads never hold two locks, under every view: no view ever reports a deadlock or damage.
 
 usage: healthy.py CHECKS INTERLOCK STATIC SHARED SECONDS [view] [sanitized]"""
 
@@ -18,7 +18,7 @@ ALARMS = ("Deadlock:", "DEADLOCK", "deadlock over", "Probable deadlock", "Possib
 
 
 def alarms_of(found):
-    """What a JSON answer calls a deadlock, wherever it stands."""
+    """Every deadlock in a JSON answer, at any depth."""
     if isinstance(found, list):
         return [alarm for part in found for alarm in alarms_of(part)]
     if not isinstance(found, dict):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`interlock contention` tells which stacks held locks while others waited, in programs whose holds are known: as a table,
-as JSON, as a flame graph; of a command, a process, a snapshot, a core file. Nothing here depends on how long anything takes.
+"""`interlock contention` shows which stacks held locks while others waited, in programs whose holds are known: as a table,
+as JSON, as a flame graph; for a command, a process, a snapshot, a core file. No check depends on durations.
 
 usage: holds.py CHECKS INTERLOCK STATIC SHARED HELD [view] [sanitized]"""
 
@@ -36,7 +36,7 @@ def functions(stack):
 
 
 class Report:
-    """Of a scenario of HELD, that it has run itself."""
+    """The report on a scenario of HELD that the command itself runs."""
 
     def __init__(self, folder, *scenario, **settings):
         self.result = run([INTERLOCK, "contention", "--json", "-o", "report", "--top", 100, "--flame", "flame.svg",
@@ -51,7 +51,7 @@ class Report:
         return found[0] if found else {"holds": {"count": 0}, "holders": [], "stacks": []}
 
     def holds(self, name, kind=None):
-        """(which of our functions released, exclusive, how often), whatever the order."""
+        """(which of our functions released, exclusive, how often), in any order."""
         found = collections.Counter()
         for h in self.lock(name, kind)["holders"]:
             found[next((f for f in functions(h) if f in OPERATIONS), "?"), h["exclusive"]] += h["count"]
@@ -69,7 +69,7 @@ class Report:
                     order = [0, figures["p50"], figures["p90"], figures["p99"], figures["longest"], figures["seconds"] + 1e-9]
                     if order != sorted(order):
                         problems.append(f"{what}: {order} are in no order")
-            # Every moment of a wait counts for one hold at most, and a hold has at least one waiter all the time.
+            # Each moment of a wait counts for at most one hold, and a hold always has at least one waiter.
             if lock["waiting"] == 0 and holds["blocked"] > lock["seconds"] + 1e-6:
                 problems.append(f"{what}: others waited {holds['blocked']} s, all waits together {lock['seconds']} s")
             shared = [h for h in lock["holders"] if not h["exclusive"]]
@@ -219,7 +219,7 @@ def rubbish(tap, folder):
             scrambled[i] ^= 0xa5 if scrambled[i] else 0
         for i in range(260 * 1024 + step % 50, len(scrambled), step * 11):
             scrambled[i] ^= 0x5a
-        for i in range(260 * 1024, len(scrambled), 768): # ready, whatever the rest is
+        for i in range(260 * 1024, len(scrambled), 768): # ready, whatever the other bytes are
             scrambled[i:i + 4] = b"\2\0\0\0"
             scrambled[i + 4] %= 9
             scrambled[i + 5] &= 1
@@ -240,7 +240,7 @@ def of_section(found, p):
 
 
 def attached(tap, folder):
-    """A process that runs already, and what a snapshot, a core file and the page find in it meanwhile."""
+    """A running process, and what a snapshot, a core file and the page find in it meanwhile."""
     with Program("busy", HELD) as p:
         for round_ in (1, 2):
             found = until(lambda: json.loads(interlock("contention", "--json", "--seconds", "0.5", p.id).stderr),
@@ -251,7 +251,7 @@ def attached(tap, folder):
         with View(p.id) if WITH_VIEW else tempfile.TemporaryDirectory() as page, \
                 subprocess.Popen([INTERLOCK, "contention", "--json", "-o", f"{folder}/report", str(p.id)],
                                  stderr=subprocess.PIPE, text=True) as command:
-            command.stderr.readline() # it says that it records
+            command.stderr.readline() # prints that it records
             taken = Path(folder) / "snapshot"
             core = Path(folder) / "core"
 

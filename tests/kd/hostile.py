@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""No process and no file that somebody else controls harms `interlock`: every view ends within its limits, with the
-status that the documentation names, with valid JSON, and with no byte that a terminal would obey.
+"""No process and no file that another user controls harms `interlock`: every view ends within its limits, with the
+status that the documentation names, with valid JSON, and without control characters for a terminal.
 
 usage: hostile.py CHECKS INTERLOCK STATIC SHARED HOSTILE VIEWS REPLAY TRACED [sanitized]
 
-The views run in one process for each forgery (VIEWS, fuzz/views.c), which checks what they write; the view that has to
-name the forgery is run as the command too. What is damaged at random is read by REPLAY (fuzz/replay.c): a few hundred
-inputs here, for longer with `make fuzz`.
+The views run in one process for each forgery (VIEWS, fuzz/views.c), which checks their output; the view that must
+name the forgery also runs as a command. REPLAY (fuzz/replay.c) reads random damage: a few hundred
+inputs here, more with `make fuzz`.
 
-INTERLOCK_HOSTILE_ROUNDS is how often memory and files are changed at random, INTERLOCK_HOSTILE_ONLY names the groups of
+INTERLOCK_HOSTILE_ROUNDS is the number of random changes to memory and files, INTERLOCK_HOSTILE_ONLY names the groups of
 cases to run."""
 
 import json
@@ -36,9 +36,9 @@ MEMORY = 4 << 30
 ROUNDS = int(os.environ.get("INTERLOCK_HOSTILE_ROUNDS", 4))
 INPUTS = Path(__file__).resolve().parent / "fuzz/inputs"
 
-LARGE = "many-threads" # as much as is ever looked at: seconds for a view, so it has one
+LARGE = "many-threads" # the most that a view reads: a view takes seconds, so it has only one
 
-# What is said to be inconsistent, and by which view.
+# What is reported as inconsistent, and by which view.
 EXPECTED = {
     "slots-used": ("threads", "KiThreadSlotsUsed"),
     "same-chunk": ("threads", "KiThreadChunk"),
@@ -85,7 +85,7 @@ def run(*words, **options):
 
 
 def unsafe(text):
-    """What a terminal would obey, or shows as something else than it is."""
+    """Characters that a terminal would obey, or would show as other text."""
     return sorted({repr(c) for c in text if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp"))})
 
 
@@ -94,7 +94,7 @@ def refuse_constant(name):
 
 
 def check(words, result, statuses=(0,)):
-    """What is wrong with how it ended and what it has said."""
+    """Problems of the exit status and the output."""
     name = " ".join(map(str, words))
     shown = (0, DEADLOCKED) if words[0] == "deadlocks" else (0,)
     if result.returncode not in statuses and not (0 in statuses and result.returncode in shown):
@@ -119,7 +119,7 @@ def check(words, result, statuses=(0,)):
 
 
 def in_one(program, *words):
-    """A program that checks by itself what views write: it aborts if that is wrong."""
+    """A program that checks the output of views itself: it aborts if that is wrong."""
     environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0"}
     return subprocess.run([program, *map(str, words)], capture_output=True, timeout=4 * PATIENCE, check=False,
                           preexec_fn=limit, stdin=subprocess.DEVNULL, env=environment)
@@ -138,7 +138,7 @@ def inconsistencies(view, target):
 
 
 def says(name, target):
-    """What is wrong with what the view says about a forgery, which it has to name, as JSON and as text."""
+    """Problems of the view's report on a forgery, which it must name, as JSON and as text."""
     view, what = EXPECTED[name]
     found = inconsistencies(view, target)
     problems = [] if what in found else [f"{view} does not say that {what} is inconsistent: {found}"]
@@ -155,7 +155,7 @@ def forgeries(tap):
             continue
         with Program(name, HOSTILE) as p:
             if p.facts.get("impossible"):
-                print(f"ok {tap.count + 1} - {name} # SKIP the host does not allow for it")
+                print(f"ok {tap.count + 1} - {name} # SKIP the host does not allow it")
                 tap.count += 1
                 continue
             problems = look(p.child, (1,) if name in REFUSED else (0,), [] if name == LARGE else None)
@@ -167,7 +167,7 @@ def forgeries(tap):
 
 
 class Endless:
-    """A read that the process keeps waiting is given up, after a while: the other cases run meanwhile."""
+    """A read that the process delays is abandoned after a while: the other cases run meanwhile."""
 
     def __init__(self):
         self.program = Program("endless", HOSTILE)
@@ -179,7 +179,7 @@ class Endless:
     def __call__(self, tap):
         with self.program as p:
             if not self.possible:
-                print(f"ok {tap.count + 1} - a read that never ends # SKIP there is no userfaultfd for this user")
+                print(f"ok {tap.count + 1} - a read that never ends # SKIP this user may not use userfaultfd")
                 tap.count += 1
                 return
             handles, result = (one.result() for one in self.runs)
@@ -217,7 +217,7 @@ def names(tap):
 
 
 def targets(tap):
-    """What is no process of somebody who uses Interlock, and no core file."""
+    """Processes that do not use Interlock, and files that are not core files."""
     with tempfile.TemporaryDirectory() as folder:
         fifo, listening = f"{folder}/fifo", socket.socket(socket.AF_UNIX)
         os.mkfifo(fifo)
@@ -263,7 +263,7 @@ def namespace(tap):
     allowed = shutil.which("unshare") and subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True,
                                                          check=False).returncode == 0
     if not allowed:
-        print(f"ok {tap.count + 1} - {name} # SKIP this user may not make one")
+        print(f"ok {tap.count + 1} - {name} # SKIP this user may not create one")
         tap.count += 1
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -277,14 +277,14 @@ def namespace(tap):
                 threads = json.loads(run("threads", inside, "--stack", "--json").stdout)["threads"]
                 return next(t for t in threads if t["id"] == p.alice)
 
-            # now and then a waiter of a resource runs for a moment
+            # sometimes a waiter of a resource runs for a moment
             alice = until(take, lambda t: t["host_state"] == "S")
             tap.case(name, differences("state", alice["host_state"], "S") +
                      ([] if any("resource_alice" in f["symbol"] for f in alice["stack"]) else [alice]))
 
 
 class Patched:
-    """A file with other bytes in it, for a while."""
+    """A file with some bytes replaced, temporarily."""
 
     def __init__(self, path):
         self.file = open(path, "r+b", buffering=0)
@@ -302,7 +302,7 @@ class Patched:
 
 
 def elf_patches(content):
-    """(what, [(offset, bytes)]): absurd headers."""
+    """(what, [(offset, bytes)]): invalid headers."""
     phoff, shoff = struct.unpack_from("<QQ", content, 32)
     phnum, shnum = struct.unpack_from("<H", content, 56)[0], struct.unpack_from("<H", content, 60)[0]
     most, huge = b"\xff" * 8, struct.pack("<Q", 1 << 62)
@@ -328,7 +328,7 @@ def elf_patches(content):
 
 
 def programs(tap):
-    """The file of a program belongs to its user as well: the debugger reads its headers and symbols."""
+    """The other user also controls the program's file, whose headers and symbols the debugger reads."""
     problems, count = [], 0
     with tempfile.TemporaryDirectory() as folder:
         content = Path(STATIC).read_bytes()
@@ -342,7 +342,7 @@ def programs(tap):
             for offset, changed in patches:
                 patched.put(offset, changed)
             patched.file.close()
-            os.truncate(program, 1 << 40) # so that there is a file wherever a header leads
+            os.truncate(program, 1 << 40) # so that every offset of a header is inside the file
             with Program("resources", program) as p:
                 found = look(p.id, (0, 1), ["threads", "locks"])
                 problems += [f"{what}: {problem}" for problem in found]
@@ -372,7 +372,7 @@ def cores(tap):
             problems += [f"{what}: {problem}" for problem in found]
             patched.restore()
             count += 1
-        # a sparse file has as much as its headers claim
+        # a sparse file is as large as its headers claim
         phoff = struct.unpack("<Q", os.pread(patched.file.fileno(), 8, 32))[0]
         begin = next(at for at in range(phoff, 1 << 16, 56) if os.pread(patched.file.fileno(), 4, at) == b"\4\0\0\0")
         patched.put(begin + 32, struct.pack("<Q", 1 << 38))
@@ -388,7 +388,7 @@ def cores(tap):
 
 
 def random_changes(tap):
-    """Of a process: it changes its own memory."""
+    """Damage to a process: it changes its own memory."""
     views = ["threads", "graph", "locks", "handles", "dpcs", "timers"]
     problems = []
     with Program("nothing", HOSTILE) as p:
@@ -404,7 +404,7 @@ def random_changes(tap):
 
 
 def random_files(tap):
-    """Memory, core files, recordings, programs and worlds that are damaged: the inputs that are kept, and random ones."""
+    """Memory, core files, recordings, programs and worlds with damage: the stored inputs, and random ones."""
     rounds = 50 * ROUNDS
     with tempfile.TemporaryDirectory() as folder:
         fill(folder, STATIC, TRACED)

@@ -1,4 +1,4 @@
-"""What the tests of the debugger share: programs that wait in known ways, and how to look at them."""
+"""What the tests of the debugger share: programs that wait in known ways, and access to the views."""
 
 import http.client
 import itertools
@@ -19,7 +19,7 @@ _worlds = itertools.count()
 
 
 def new_session():
-    """A world of its own: the names of one test do not meet those of another."""
+    """A separate world: tests do not share names."""
     return f"kd-{os.getpid()}-{next(_worlds)}"
 
 
@@ -42,7 +42,7 @@ def view(*words):
 
 
 class Program:
-    """A scene of the program (program/). What it says about itself are its members: addresses and thread ids."""
+    """A scene of the program (program/). Its members are what it prints: addresses and thread ids."""
 
     def __init__(self, scene, program=STATIC, **settings):
         environment = {**os.environ, "INTERLOCK_PROCESSORS": "4", "ASAN_OPTIONS": "detect_leaks=0",
@@ -95,7 +95,7 @@ class View:
         self.process.stdout.close()
 
     def ask(self, path, method="GET", host=None, body=None):
-        """(status, headers, body) of a path that is whole."""
+        """(status, headers, body) of a complete path."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body=body, headers={"Host": host or f"127.0.0.1:{self.port}"})
@@ -112,7 +112,7 @@ class View:
 
 
 def until(take, is_so):
-    """The first thing taken of which it is so, or the last one."""
+    """The first result that satisfies the condition, or the last one."""
     end = time.monotonic() + PATIENCE
     while True:
         taken = take()

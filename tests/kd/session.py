@@ -21,7 +21,7 @@ WORLDS = os.path.abspath(sys.argv[5])
 
 @contextlib.contextmanager
 def ring(scenes, program=STATIC, **settings):
-    """Processes in a row: each owns its mutex, and wants that of the next."""
+    """A chain of processes: each owns its mutex, and waits for that of the next."""
     session = new_session()
     with contextlib.ExitStack() as stack:
         programs = [stack.enter_context(Program(scene, program, INTERLOCK_SESSION=session, KD_OWN=f"m{i}",
@@ -44,7 +44,7 @@ def session_view(session):
 
 
 def chain(deadlock, of=None):
-    """(process, thread, what it waits for, held by process, thread), the process that is looked at being `of`."""
+    """(process, thread, what it waits for, held by process, thread), seen from the process `of`."""
     return [(link["thread"]["process_id"] or of, link["thread"]["id"], link["waits_for"]["kind"],
              (link["waits_for"]["name"] or "").rsplit("\\", 1)[-1], link["held_by_process"] or of, link["held_by"])
             for link in deadlock["chain"]]
@@ -213,7 +213,7 @@ def killed_owner(tap):
 
 
 def stopped_process(tap):
-    """A process that is stopped can be looked at."""
+    """The views can read a stopped process."""
     with ring(["shared-lock", "shared-lock"]) as (session, (p, q)):
         p.start()
         q.start()
@@ -241,7 +241,7 @@ def granted_while_stopped(tap):
         os.kill(p.id, signal.SIGSTOP)
         q.process.kill()
         q.process.wait()
-        # nobody lives who could clean up: the next process does
+        # no process is left to clean up: the next one does
         with Program("shared-busy", INTERLOCK_SESSION=session, KD_OWN="m2", KD_WANT="m3"):
             def owner():
                 found = next(o for o in session_view(session)[1][0]["objects"] if o["name"] == "m1")["owner"]

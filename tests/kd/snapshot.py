@@ -12,7 +12,7 @@ from pathlib import Path
 from kdtest import DEADLOCKED, INTERLOCK, SHARED, STATIC, Program, Tap, View, differences, interlock, until, view
 
 VIEWS = ("threads", "deadlocks", "graph", "locks", "handles", "qlocks", "dpcs", "timers")
-# What only the host knows of a thread, what goes on, and what the two read one after the other.
+# What only the host knows of a thread, what changes, and what the two views read at different times.
 OF_A_MOMENT = {"host_state", "user_time", "kernel_time", "seconds", "timeout_in", "due_in", "name", "ticks", "interrupt_count"}
 
 
@@ -29,7 +29,7 @@ def take(process, path):
 
 
 def settled():
-    """A service whose threads wait, all of them."""
+    """A service whose threads all wait."""
     p = Program("service")
     until(lambda: view("deadlocks", p.id), lambda d: len(d["deadlocked_threads"]) == 3)
     until(lambda: view("locks", p.id), lambda d: len(d["locks"]) == 3)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`interlock trace` and `interlock contention` tell what is true of programs whose waits are known, however those end;
+"""`interlock trace` and `interlock contention` report correctly on programs whose waits are known, however those end;
 and the library has its static probes.
 
 usage: trace.py CHECKS INTERLOCK STATIC SHARED TRACED LIBRARY usdt|none"""
@@ -53,7 +53,7 @@ class Trace:
 
 
 def take(folder, *scenario, options=()):
-    """The trace of a scenario, what it said, and how it ended."""
+    """The trace of a scenario, its output, and its exit status."""
     result = run([INTERLOCK, "trace", "-o", "out.json", *options, "--", TRACED, *scenario], folder)
     return Trace(Path(folder) / "out.json"), facts_of(result.stdout), result
 
@@ -63,7 +63,7 @@ def inside(event, slices):
 
 
 def misnested(trace):
-    """Slices of a thread that overlap without one being inside of the other: viewers refuse those."""
+    """Slices of a thread that overlap without one inside the other: viewers refuse those."""
     problems = []
     for thread in {e["tid"] for e in trace.events if e["ph"] == "X"}:
         ends = []
@@ -253,7 +253,7 @@ def interruptions(tap, folder):
     for number_of_signal, status in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGHUP, 128 + signal.SIGHUP)):
         with subprocess.Popen([INTERLOCK, "contention", "--json", "-o", "report", "--", TRACED, "deadlock", "stay"],
                               cwd=folder, stdout=subprocess.PIPE, text=True, env={**os.environ, **SETTINGS},
-                              # whoever runs the tests may ignore it: nohup does
+                              # the caller of the tests may ignore it: nohup does
                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as command:
             for line in command.stdout:
                 if line.startswith("stays"):
@@ -453,7 +453,7 @@ def attach_trace(folder, p, *words):
 
 
 def attached(tap, folder):
-    """A process that runs already: begun and stopped, again and again, and killed meanwhile."""
+    """A running process: tracing starts and stops repeatedly, and the process is killed meanwhile."""
     with Program("busy") as p:
         lengths = []
         for _ in range(3):
@@ -468,7 +468,7 @@ def attached(tap, folder):
         tap.case("attached: contention, twice", [] if all(counts) else [counts])
         with subprocess.Popen([INTERLOCK, "trace", "-o", f"{folder}/killed.json", str(p.id)], stderr=subprocess.PIPE,
                               text=True) as command:
-            command.stderr.readline() # it says that it records
+            command.stderr.readline() # prints that it records
             busy = run([INTERLOCK, "trace", "-o", "second.json", "--seconds", "0.1", p.id], folder)
             time.sleep(0.3)
             p.process.kill()

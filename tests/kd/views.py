@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The views of `interlock` show what is true of programs that wait in known ways.
+"""The views of `interlock` are correct for programs that wait in known ways.
 
 usage: views.py CHECKS INTERLOCK STATIC SHARED [sanitized]
 
-A view is taken again until it shows what it should, for some minutes: no case depends on how fast the
+A view is repeated until it shows the expected state, for some minutes: no case depends on how fast the
 program gets there."""
 
 import os
@@ -107,7 +107,7 @@ def resources(tap):
 
 def origin(tap, p):
     """Times, start and stack of the threads of a lock, as !locks -v has them."""
-    # the host tells no stack pointer of a thread that runs, as a waiter that boosts the owner does for a moment
+    # the host has no stack pointer for a running thread, such as a waiter that boosts the owner for a moment
     for _ in range(200):
         alice = view("threads", p.id, p.alice)["threads"][0]
         if number(alice["stack_pointer"]) != 0:
@@ -180,7 +180,7 @@ def srw_locks(tap):
 
 
 def names_of_threads(tap):
-    """Without a description: the start routine, unless the host knows a name of the thread's own."""
+    """Without a description: the start routine, unless the host knows the thread's own name."""
     with Program("nameless") as p:
         threads = {t["id"]: t["name"] for t in view("threads", p.id)["threads"]}
         tap.case("threads: a thread without a description has the name of its start routine",
@@ -407,7 +407,7 @@ def moving(tap):
 
 
 def innocent(tap):
-    """A thread that waits behind a waiter of an SRW lock has never touched the lock, and is not said to hold it."""
+    """A thread that waits behind a waiter of an SRW lock has never touched the lock, and is not reported as its holder."""
     with Program("innocent") as p:
         found = until(lambda: view("deadlocks", p.id), lambda d: d["possible_deadlocks"])
         threads = view("threads", p.id)

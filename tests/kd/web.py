@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`interlock view`: who may ask, what is answered, and that it is what the views say and what is true.
+"""`interlock view`: which requests are allowed, and that the answers are those of the views and correct.
 
 usage: web.py CHECKS INTERLOCK STATIC SHARED [sanitized]"""
 
@@ -27,7 +27,7 @@ PROTECTION = {
 
 
 def listening(process):
-    """(address, port) of the sockets that the process listens on, as the host's tables say."""
+    """(address, port) of the sockets that the process listens on, according to the host's tables."""
     inodes = set()
     for descriptor in Path(f"/proc/{process}/fd").iterdir():
         found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(descriptor))
@@ -44,7 +44,7 @@ def listening(process):
 
 
 def still(graph):
-    """A graph without what goes on while everybody waits."""
+    """A graph without what changes while all threads wait."""
     for thread in graph["threads"]:
         for name in ("seconds", "timeout_in", "context_switches", "priority"):
             thread.pop(name, None)
@@ -52,7 +52,7 @@ def still(graph):
 
 
 def same(name, one, other):
-    """Two that are taken one after the other, until nothing has happened in between."""
+    """Two results in succession, repeated until nothing has changed in between."""
     return differences(name, *until(lambda: (one(), other()), lambda both: both[0] == both[1]))
 
 
@@ -99,7 +99,7 @@ def access(tap, p):
 
 
 def strangers(tap, p):
-    """Connections without a token, idle or busy, do not keep the user out."""
+    """Connections without a token, idle or busy, do not block the user."""
     with View(p.id) as v:
         idle = [socket.create_connection(("127.0.0.1", v.port), timeout=PATIENCE) for _ in range(200)]
         slow = [socket.create_connection(("127.0.0.1", v.port), timeout=PATIENCE) for _ in range(200)]
@@ -109,7 +109,7 @@ def strangers(tap, p):
         for _ in range(5):
             problems += differences("status", v.get("api/graph")[0], 200)
         tap.case("four hundred idle connections without a token do not keep the user out", problems)
-        # One that has shown the token stays open beside them.
+        # A connection with the token stays open beside them.
         own = http.client.HTTPConnection("127.0.0.1", v.port, timeout=PATIENCE)
         statuses = []
         for _ in range(2):
@@ -120,7 +120,7 @@ def strangers(tap, p):
             idle += more
         tap.case("a connection with the token outlives strangers that come later",
                  differences("statuses", [(a.status, a.will_close) for a in statuses], [(200, False)] * 2))
-        # The server ends them by itself, also those that go on talking.
+        # The server closes them by itself, even those that continue to send.
         ended = 0
         for connection in slow[-30:]:
             try:
@@ -221,7 +221,7 @@ def waits_of(v, thread, after=0):
 
 
 def over_time(tap, _):
-    """The waits of each thread, before the service is told to start and after."""
+    """The waits of each thread, before and after the service gets its command to start."""
     with Program("service") as q, View("--interval", "0.1", q.id) as v:
         number, waits = until(lambda: waits_of(v, q.writer), lambda found: found[1] and found[1][-1]["deadlocked"])
         last = waits[-1]
@@ -235,7 +235,7 @@ def over_time(tap, _):
         ended, begun = (after + [None, None])[:2]
         problems += differences("ended", (ended["open"], ended["from"], ended["kind"]), (False, before[-1]["from"], "event"))
         problems += differences("begun", (begun["open"], begun["reason"]), (True, "DelayExecution"))
-        problems += [] if ended["to"] <= begun["from"] + 0.05 else [ended, begun] # a tick, by which waits are timed
+        problems += [] if ended["to"] <= begun["from"] + 0.05 else [ended, begun] # one tick, the resolution of wait times
         q.process.kill()
         q.process.wait()
         until(lambda: v.api("history?after=0")["status"], lambda s: s["ended"])
@@ -244,7 +244,7 @@ def over_time(tap, _):
 
 
 def many(tap, v):
-    """However many ask, a snapshot is taken once per tick."""
+    """For any number of clients, the server takes one snapshot per tick."""
     begin, first = time.monotonic(), int(v.get("api/graph")[1]["Interlock-Snapshot"])
     askers = [threading.Thread(target=lambda: [v.get("api/graph") for _ in range(10)]) for _ in range(8)]
     for asker in askers:

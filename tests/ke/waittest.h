@@ -185,7 +185,7 @@ static inline BOOLEAN poll_object(PVOID object)
     return status == STATUS_WAIT_0;
 }
 
-/* The state of a thread's wait, or MaximumWaitState outside of one. Everything the thread did before is visible. */
+/* The state of a thread's wait, or MaximumWaitState outside one. Everything the thread did before is visible. */
 static inline ULONG wait_state(PKTHREAD thread)
 {
     ULONG wait_register = __atomic_load_n(&thread->WaitRegister, __ATOMIC_ACQUIRE);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`interlock port`, of small trees, of hostile ones, and of itself: what it calls there can be compiled."""
+"""`interlock port` on small trees, on hostile ones, and on itself: code that it reports as available compiles."""
 
 import json
 import os
@@ -176,7 +176,7 @@ def arguments(tap, trees):
 
 
 def hostile_files():
-    """{name: contents} that break simple tokenizers."""
+    """{name: contents} of files that break simple tokenizers."""
     return {
         "binary": b"\x7fELF\0\0\0Sleep(1)", "comment": b"/* never ends", "string": b'"never ends', "quote": b"'",
         "raw": b'R"(never ends', "rawtag": b'R"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa(x)"', "raw-end": b'R"', "prefix": b"L",
@@ -267,7 +267,7 @@ def compile_problems(functions, includes, options):
 
 
 def claims(tap, trees):
-    """What is called there is there."""
+    """Names that the report calls available exist."""
     listed = listed_functions()
     calls = "".join(f"void f{number}(void) {{ (0, {name}(0)); }}\n" for number, name in enumerate(sorted(listed)))
     report = trees.report({"all.c": calls})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""usage: files.py PROGRAM: what the files are left like that INTERLOCK_TRACE and INTERLOCK_CONTENTION name.
+"""usage: files.py PROGRAM: the state of the files that INTERLOCK_TRACE and INTERLOCK_CONTENTION name.
 
-Whatever is wrong with them, the program runs, ends, and says so once."""
+Whatever is wrong with them, the program runs, exits, and reports the problem once."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def run(folder, setting, value, *arguments, **options):
 
 
 def went_on(result, said=None):
-    """The program did what it always does; said: the one line of the library's, or none."""
+    """The program ran normally; said: the one line that the library printed, or none."""
     lines = result.stderr.splitlines()
     problems = []
     if result.returncode != 0 or (result.stdout is not None and not result.stdout.startswith(OWN)):
@@ -70,7 +70,7 @@ def regular(folder, setting):
 
 
 def device(folder, name, minor):
-    """A copy of the machine's own, if that may be made: a library with a fault would remove it."""
+    """A copy of the machine's own file, if the user may create one: a faulty library would remove it."""
     try:
         os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
         with open(folder / name, "wb"):

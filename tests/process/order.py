@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: order.py ARCHIVE SOURCE COMPILER...: the library's files linked in their order and in the reverse one."""
+"""usage: order.py ARCHIVE SOURCE COMPILER...: the library's files, linked in their order and in reverse."""
 
 import subprocess
 import sys

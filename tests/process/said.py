@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: said.py TEXT PROGRAM...: the program aborts, and says so on standard error."""
+"""usage: said.py TEXT PROGRAM...: the program aborts, and prints TEXT on standard error."""
 
 import signal
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report of a bugcheck names static functions, however the program is linked, and says where it was if it is stripped.
+"""The report of a bugcheck names static functions, however the program is linked, and the address if it is stripped.
 
 usage: stop.py CHECKS LIBRARY SOURCE COMPILER OPTION..."""
 

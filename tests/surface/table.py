@@ -3,7 +3,7 @@
 parameters that the public headers declare.
 
 usage: table.py ROOT LIBRARY OPTION...           compares
-       table.py --write ROOT LIBRARY OPTION...   writes the table anew"""
+       table.py --write ROOT LIBRARY OPTION...   rewrites the table"""
 
 import json
 import re
@@ -34,7 +34,7 @@ def layer_of(name, header):
 
 
 def handle_of(function, parameter):
-    """Which object the handle stands for, so far as the names say it."""
+    """The kind of object of the handle, as far as the names tell it."""
     if parameter in NOT_HANDLES:
         return NOT_HANDLES[parameter]
     if re.match(r"(Rtl|Tp)?(Deregister|Unregister)Wait", function):

@@ -1,6 +1,6 @@
-"""usage: tour.py CHECKS SOURCE BUILD: walks through the tour, and compares what it shows with what is so.
+"""usage: tour.py CHECKS SOURCE BUILD: walks through the tour, and checks that what it shows is correct.
 
-Then again where the debugger and the lab are missing, where the debugger may not look, and where a program fails."""
+Then again where the debugger and the lab are missing, where the debugger lacks permission, and where a program fails."""
 
 import re
 import subprocess
@@ -134,7 +134,7 @@ def srw(output):
     broken, library = output.split("$ interlock lab ")[1:]
     problems = expect("verdict", bool(re.search(r"^  FAILED: deadlock after [1-9]\d* schedules ", broken, flags=re.M)),
                       True)
-    # The shortest one: b waits, a releases, c takes what only looks free, b finds it taken and sleeps again.
+    # The shortest one: b waits, a releases, c takes the lock that only looks free, b finds it taken and sleeps again.
     steps = re.findall(r"(sleeps, (?:word|inside) is \d|(?:cas|rmw)\S* \S+ word: 0x\d -> 0x\d)", broken.split("\n\n")[1])
     problems += expect("steps", [re.sub(r"(cas|rmw) \S+ ", r"\1 ", step) for step in steps],
                        ["cas word: 0x1 -> 0x3", "sleeps, word is 3", "rmw word: 0x3 -> 0x2", "cas word: 0x2 -> 0x3",
@@ -183,7 +183,7 @@ CHECKS = {check.__name__: check for check in (lostupdate, qlocks, waiting, waitb
 
 
 def check(tour, name, shown=None):
-    """The check of this stop, on what it has shown or, for once, on what another one has."""
+    """The check of this stop, on its own output or on that of another stop."""
     try:
         return CHECKS[name.split("/")[-1]](tour.stops[shown or name].output)
     except (AttributeError, IndexError, KeyError, ValueError) as error:
@@ -196,7 +196,7 @@ def accepts_another(tour):
 
 
 def with_command(folder, script, lab=False):
-    """A build directory with this in place of the command interlock."""
+    """A build directory with this program in place of the command interlock."""
     command = Path(folder) / "tools/interlock/interlock"
     command.parent.mkdir(parents=True)
     command.write_text(f"#!/bin/sh\n{script}\n")
@@ -226,7 +226,7 @@ def without_right(tour):
 
 
 def with_programs(folder, script):
-    """A build directory whose programs all are this."""
+    """A build directory whose programs are all this one."""
     for name in (name for name, commands in listed() if not commands or "PID" in commands):
         program = Path(folder) / f"examples/tour/tour-{name}"
         program.parent.mkdir(parents=True, exist_ok=True)
@@ -238,7 +238,7 @@ def with_programs(folder, script):
 
 
 def failed(tour, name, how):
-    # Before it, bash may complain of the pipe that has gone with the program.
+    # Before it, bash may complain about the pipe that closed with the program.
     said = re.sub(r" \S*/tour-", " tour-", (tour.errors.splitlines() or [""])[-1])
     return expect("status", tour.status, 1) + expect("end", tour.end, "") + expect(
         "errors", said, f"The tour stops here: tour-{name} {how}.")

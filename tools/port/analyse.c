@@ -173,7 +173,7 @@ static void look_at_call(analysis *self, size_t i)
             note(self, LOOK_MODULE, i);
 }
 
-/* A declaration or definition outside of functions. */
+/* A declaration or definition outside functions. */
 static void look_at_declaration(analysis *self, size_t i, size_t function)
 {
     size_t close = closing(self, i + 1);
@@ -250,7 +250,7 @@ static void add_candidate(tree *all, place where, const char *name, size_t lengt
     all->candidates[all->candidate_count++] = (candidate){.at = where, .name = copy};
 }
 
-/* The first argument of an Interlocked function: a cast to long *, or the variable, its last name outside of brackets. */
+/* The first argument of an Interlocked function: a cast to long *, or the variable, its last name outside brackets. */
 static void look_at_interlocked(analysis *self, size_t i)
 {
     size_t close = closing(self, i + 1), last = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes names.c: the table of sdk-names.txt, and which of its names the public headers have.
+"""Generates names.c: the table of sdk-names.txt, and which of its names the public headers have.
 
 usage: names.py OUTPUT DEPFILE SDK-NAMES INCLUDE"""
 
@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-# Comments, strings, and members that are structures: some have the name of a function.
+# Comments, strings, and members of structure types: some have the name of a function.
 FORGET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\}\s*\w+;', re.S)
 
 
@@ -61,7 +61,7 @@ def main():
     words, headers, files = own_names(include)
     native = [name for name, _ in areas].index("native")
     for name in (word for word in words if re.match(r"(?:Nt|Zw|Rtl|Tp)[A-Z]\w+[a-z]", word)):
-        names["functions"].setdefault(name, native) # which the headers of mingw-w64 have not got
+        names["functions"].setdefault(name, native) # which the headers of mingw-w64 lack
     lines = ["/* Made by tools/port/names.py. */", '#include "names.h"', "", "const sdk_area sdk_areas[] = {",
              *(f'    {{"{name}", {"true" if scope else "false"}}},' for name, scope in areas), "};",
              f"const size_t sdk_area_count = {len(areas)};",

@@ -71,7 +71,7 @@ typedef struct tree {
     places *headers;
     bool *own; /* the tree defines a function or macro of that name itself */
     places looks[LOOK_COUNT];
-    name_set long_names; /* declared with long in a header, or outside of functions */
+    name_set long_names; /* declared with long in a header, or outside functions */
     candidate *candidates;
     size_t candidate_count, candidate_capacity;
 } tree;

@@ -2,7 +2,7 @@
 """
 usage: run.py PROGRAM [--table]
 
-Runs the ten programs under Relacy. As a test: with a few thousand random executions it finds every broken one but one, and
+Runs the ten programs under Relacy. As a test: with a few thousand random executions it finds all broken ones but one, and
 nothing in a correct one. --table: full searches, at most a minute each, as docs/lab.md has them.
 """
 
@@ -17,7 +17,7 @@ from tap import Tap  # noqa: E402
 
 PROGRAMS = ("ticket_lock", "peterson_lock", "rw_lock", "seqlock", "treiber_stack", "michael_scott_queue", "chase_lev_deque",
             "rcu", "ring_buffer", "condition_queue")
-# Its loads that are sequentially consistent always read the newest store, so it has no execution that is wrong.
+# Relacy's seq_cst loads always read the newest store, so no execution of this program is wrong there.
 NOT_FOUND = {"rcu_broken"}
 EXECUTIONS = 5000
 SECONDS = 60

@@ -2,7 +2,7 @@
 //
 // usage: node page.mjs MODULES BROWSER ADDRESS FACTS PICTURES
 //
-// Writes a line of JSON for every case, {"case": name, "problems": []}, and for what it wants to happen to the
+// Writes a line of JSON for every case, {"case": name, "problems": []}, and for each request to change the
 // program, {"need": "start" | "end"}.
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -23,7 +23,7 @@ function differences(what, found, expected) {
     return a === b ? [] : [`${what}: ${a} instead of ${b}`];
 }
 
-// A case that breaks fails, and the next one goes on.
+// An exception fails its case; the next case runs.
 async function test(name, run) {
     let problems;
     try {
@@ -339,7 +339,7 @@ await test('pause: nothing is asked any more', async () => {
     await page.locator('#pause').click();
     let asked = -1;
     for (let tries = 0; asked !== requests.length && tries < 20; tries++) {
-        asked = requests.length; // what was under way may still come
+        asked = requests.length; // requests in flight may still arrive
         await page.waitForTimeout(1000);
     }
     const paused = requests.length - asked;

@@ -1,4 +1,4 @@
-# The platform of toolchain.cmake: files and programs are those of Linux, sources those for Windows.
+# The platform of toolchain.cmake: files and programs for Linux, sources for Windows.
 include(Platform/Linux)
 set(WIN32 1)
 unset(UNIX)
