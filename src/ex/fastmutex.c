@@ -49,6 +49,7 @@
 #include "exp.h"
 
 #include "../ke/fairness.h"
+#include "../ke/fork.h"
 #include "../ke/irql.h"
 #include "../ke/lockorder.h"
 #include "../ke/park.h"
@@ -134,9 +135,13 @@ static BOOLEAN ExpForgetInheritedWaiters(PFAST_MUTEX Mutex)
         return FALSE;
     }
     PKTHREAD Thread = KiEnterLocked(&ExpForgetWaitersLock);
-    if (__atomic_load_n(&Mutex->ForkDepth, __ATOMIC_RELAXED) != KiForkDepth) {
+    ULONG Depth = __atomic_load_n(&Mutex->ForkDepth, __ATOMIC_RELAXED);
+    if (Depth != KiForkDepth) {
         ULONG64 Word = ExpReadMutex(Mutex);
         BOOLEAN Held;
+        if (KiIsDepthOfChild(Depth)) {
+            KiForeignQueue((volatile ULONG_PTR *)(PVOID)Mutex, Word);
+        }
         do {
             Held = ExpMutexCount(Word) != FM_LOCK_BIT && !(Word & (EXP_OPEN | EXP_GRANTED));
         } while (!ExpChangeMutex(Mutex, &Word, Held ? EXP_HELD : EXP_FREE));

@@ -50,6 +50,7 @@
 
 #include "../ke/debugdata.h"
 #include "../ke/fairness.h"
+#include "../ke/fork.h"
 #include "../ke/freedmemory.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
@@ -178,6 +179,9 @@ static VOID ExpForgetInheritedResourceWaiters(PERESOURCE Resource)
 {
     PULONG ForkDepth = (PULONG)&Resource->SpinLock + 1;
     if (__builtin_expect(*ForkDepth != KiForkDepth, FALSE)) {
+        if (KiIsDepthOfChild(*ForkDepth)) {
+            KiForeignQueue(&Resource->SpinLock, Resource->SpinLock);
+        }
         *ForkDepth = KiForkDepth;
         Resource->SharedWaiters = NULL;
         Resource->ExclusiveWaiters = NULL;

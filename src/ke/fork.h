@@ -53,6 +53,17 @@ FORCEINLINE BOOLEAN KiIsInherited(ULONG_PTR Value)
     return ((Value ^ KiForkTag) & KI_FORK_TAG_MASK) != 0;
 }
 
+/* Not inherited: a process that this one has forked uses the lock, too. Depths have 31 bits, tags 16. */
+FORCEINLINE BOOLEAN KiIsDepthOfChild(ULONG Depth)
+{
+    return (LONG)((Depth - KiForkDepth) << 1) > 0;
+}
+
+FORCEINLINE BOOLEAN KiIsTagOfChild(ULONG_PTR Value)
+{
+    return (LONG_PTR)((Value & KI_FORK_TAG_MASK) - KiForkTag) > 0;
+}
+
 VOID KiRecordInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value, ULONG_PTR WithoutQueue); /* by Inherit */
 VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value); /* unless *Word is no longer Value */
 DECLSPEC_NORETURN VOID KiForeignQueue(volatile ULONG_PTR *Word, ULONG_PTR Value);

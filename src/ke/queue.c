@@ -80,7 +80,7 @@ static BOOLEAN KiHandOver(PKQUEUE Queue, PLIST_ENTRY Entry, PKI_READY Released)
 {
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Link = Queue->Header.WaitListHead.Flink; KiIsDequeuer(Queue, Link); Link = Next) {
-        PKWAIT_BLOCK Block = KiBlockOnList(&Queue->Header, Link);
+        PKWAIT_BLOCK Block = KiBlockOfEntry(Link);
         Next = Link->Flink;
         PKTHREAD Thread = Block->Thread;
         if (KiEndWaitOfBlock(Block, (LONG_PTR)Entry, Released)) {
@@ -217,6 +217,7 @@ static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLE
             KiLinkEntry(Queue, Word, Entry, Head);
             return Previous;
         }
+        KiBlockOnList(&Queue->Header, Queue->Header.WaitListHead.Flink); /* stops if the waiter is of another process */
         if (ForOthers && Queue->CurrentCount < Queue->MaximumCount && KiHandOver(Queue, Entry, Released)) {
             return Previous;
         }

@@ -129,6 +129,9 @@ NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context)
             return State == RTLP_SYNC || State == RTLP_ASYNC ? STATUS_INVALID_PARAMETER_2 : STATUS_UNSUCCESSFUL;
         }
     } while (!RtlpChangeRunOnce(RunOnce, &Word, Result));
+    if (Underway == RTLP_SYNC && Word != RTLP_SYNC && KiIsTagOfChild(Word)) {
+        KiForeignQueue((volatile ULONG_PTR *)(PVOID)&RunOnce->Ptr, Word);
+    }
     PRTLP_RUN_ONCE_WAITER Waiter = Underway == RTLP_SYNC ? RtlpNewestWaiter(Word) : NULL;
     while (Waiter != NULL) {
         PRTLP_RUN_ONCE_WAITER Older = Waiter->Older;
