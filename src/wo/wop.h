@@ -91,7 +91,8 @@ FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
  * The mutants that a thread owns, so that its end, or that of its process, costs no more than what it owned:
  *
  * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an order
- *    that keeps the way forward (NextOwned) whole between any two stores.
+ *    that keeps the way forward (NextOwned) whole between any two stores. After its end a cleaner takes the first one from the
+ *    list in the transaction by which the mutant becomes free: from then on its links are the next owner's.
  * 2. Before a thread takes a free mutant or gives one up, Pending names it. So one that is not in the list yet, or not any
  *    more, is found there. One that a grant has just handed over is among the blocks of the waiter, whose State is not Idle.
  * 3. An owned mutant is not freed, even if no process refers to it any more: the end of its owner does that.
