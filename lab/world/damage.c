@@ -1,6 +1,8 @@
 /* A world that is damaged: every call fails from then on, and every sleeper wakes up, even if the finder of the damage is killed. */
 #include "world.h"
 
+#include <string.h>
+
 static const HAL_DEADLINE never = {HalNoDeadline, 0};
 static WO_INDEX object;
 static int ended;
@@ -79,7 +81,9 @@ LAB_SCENARIO(world_damage_wakes_guards, .Setup = setup_small, .Threads = {poison
 
 static void find_rubbish(void)
 {
+    static CHAR said[500];
     PWO_WORLD world = view[0].World;
+    HalCapturePrint(said, sizeof(said));
     world->Lock = 5; /* no process has this key */
     world->Phase = WoPhaseEditing;
     switch (LabChoose(11)) {
@@ -97,6 +101,10 @@ static void find_rubbish(void)
     }
     LabAssert(!WopLock(&view[0]));
     LabAssert(WoIsPoisoned(&view[0]) && world->State == WoDamaged && world->Lock == 0);
+    LabAssert(strstr(said, "damaged") != NULL);
+    said[0] = '\0';
+    LabAssert(!WopLock(&view[2]) && said[0] == '\0'); /* once is enough */
+    HalCapturePrint(NULL, 0);
 }
 LAB_SCENARIO(world_rubbish_in_the_journal, .Setup = setup_small, .Threads = {find_rubbish});
 

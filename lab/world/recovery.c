@@ -261,6 +261,43 @@ static void wait_or_retry(void)
     LabAssert(WoEndWait(&view[0], waiter[0]) == (status == STATUS_WAIT_0 ? STATUS_WAIT_0 : STATUS_PENDING));
 }
 
+/* A wait that its own process has ended, now or before, is passed over. */
+static int claimed;
+
+static void setup_two_for_event(void)
+{
+    setup_event();
+    begin_wait(3, object);
+}
+
+static void setup_ended_and_waiting(void)
+{
+    setup_two_for_event();
+    LabAssert(WoClaimLocally(&view[0], waiter[0]));
+    claimed = 1;
+}
+
+static void claim_locally(void)
+{
+    claimed = WoClaimLocally(&view[0], waiter[0]);
+}
+
+static void set_alone(void)
+{
+    LONG previous;
+    LabAssert(WoSetEvent(&view[1], object, &previous) == STATUS_SUCCESS);
+}
+
+static void one_has_it(void)
+{
+    LabAssert(is_granted(0) == !claimed && is_granted(3) == claimed);
+    LabAssert(WoEndWait(&view[0], waiter[0]) == (claimed ? STATUS_PENDING : STATUS_WAIT_0));
+    LabAssert(state_of(object) == 0);
+}
+LAB_SCENARIO(world_ended_wait_is_passed_over, .Setup = setup_ended_and_waiting, .Threads = {set_alone}, .Finish = one_has_it);
+LAB_SCENARIO(world_claim_against_claim, .Setup = setup_two_for_event, .Threads = {set_alone, claim_locally},
+             .Finish = one_has_it);
+
 static void signal_is_not_lost(void)
 {
     LabAssert(state_of(object) == 0 || state_of(object) == 1);
@@ -271,16 +308,22 @@ LAB_SCENARIO(world_granter_killed, .Setup = setup_event, .Threads = {set_and_die
 
 /* Cleaning up after a dead process, by one that is killed. */
 
-/* Process 1 is dead: it owned a mutant, and waited for an event. */
+/* Process 1 is dead: it owned a mutant, and waited for an event, between two others that wait for both. */
+static void begin_wait_for_both(ULONG number)
+{
+    WO_INDEX both[] = {object, other};
+    LabAssert(WoBeginWait(&view[number], waiter[number], both, 2, WoWaitAny) == STATUS_PENDING);
+}
+
 static void setup_mutant(void)
 {
     make_waiters();
     object = make_object(WoMutant, 1, 0);
     other = make_object(WoNotificationEvent, 0, 0);
     LabAssert(WoTryWait(&view[1], waiter[1], &object, 1, WaitAny) == STATUS_SUCCESS);
+    begin_wait_for_both(0);
     begin_wait(1, other);
-    begin_wait(0, object);
-    begin_wait(3, object);
+    begin_wait_for_both(3);
 }
 
 static void end_waiter_and_die(void)
@@ -307,10 +350,79 @@ static void first_heir_was_told(void)
     LabAssert(WoIsGranted(&view[0], waiter[0], &status) && status == STATUS_ABANDONED_WAIT_0);
     LabAssert(!is_granted(3));
     LabAssert(WoQueryState(&view[0], object, &state) == STATUS_SUCCESS && state.Owner == waiter[0] && !state.Abandoned);
-    LabAssert(((PWO_OBJECT)WopAt(&view[0], other))->WaitersWord == 0);
+    PWO_OBJECT event = WopAt(&view[0], other);
+    PWO_BLOCK last = &((PWO_WAITER)WopAt(&view[0], waiter[3]))->Block[1];
+    LabAssert(event->Waiters.First == waiter[3] * WO_BLOCKS + 1 && event->Waiters.Last == event->Waiters.First);
+    LabAssert(last->Next == 0 && last->Previous == 0 && last->Linked);
 }
 LAB_SCENARIO(world_cleaner_of_mutants_killed, .Setup = setup_mutant, .Threads = {end_waiter_and_die, end_waiter_again},
              .Finish = first_heir_was_told, .Kills = 1);
+
+/* Process 1 is dead and owned three mutants. The heir of the first takes it into its own list while others clean up. */
+static WO_INDEX mutants[3], own_mutant;
+
+static void setup_three(void)
+{
+    make_waiters();
+    own_mutant = make_object(WoMutant, 1, 0);
+    LabAssert(WoTryWait(&view[0], waiter[0], &own_mutant, 1, WaitAny) == STATUS_SUCCESS);
+    for (unsigned i = 0; i < 3; i++) {
+        mutants[i] = make_object(WoMutant, 1, 0);
+        LabAssert(WoTryWait(&view[1], waiter[1], &mutants[i], 1, WaitAny) == STATUS_SUCCESS);
+    }
+    WoDereferenceObject(&view[0], mutants[1]); /* nobody but its owner knows it */
+    begin_wait(0, mutants[2]);
+}
+
+static void inherit(void)
+{
+    LabAssert(await_grant(0) == STATUS_ABANDONED_WAIT_0);
+}
+
+static void all_are_abandoned(void)
+{
+    WO_STATE state;
+    LabAssert(!WoIsPoisoned(&view[0]));
+    LabAssert(WoQueryState(&view[0], mutants[0], &state) == STATUS_SUCCESS && state.Owner == 0 && state.Abandoned);
+    LabAssert(WoQueryState(&view[0], mutants[2], &state) == STATUS_SUCCESS && state.Owner == waiter[0]);
+    LabAssert(WoQueryState(&view[0], own_mutant, &state) == STATUS_SUCCESS && state.Owner == waiter[0]);
+    LabAssert(!WopIsRecord(&view[0], mutants[1], WoObjectRecord) && view[0].World->Objects == 3);
+}
+LAB_SCENARIO(world_cleaner_of_three_killed, .Setup = setup_three, .Threads = {end_waiter_and_die, end_waiter_again, inherit},
+             .Finish = all_are_abandoned, .Kills = 1);
+
+/* A process that was given the mutant, and was killed before it had noticed. Its record may outlive the objects of its wait. */
+static void setup_granted(void)
+{
+    LONG previous;
+    make_waiters();
+    object = make_object(WoMutant, 1, 0);
+    other = make_object(WoNotificationEvent, 0, 0);
+    LabAssert(WoTryWait(&view[2], waiter[2], &object, 1, WaitAny) == STATUS_SUCCESS);
+    begin_wait_for_both(1);
+    begin_wait(0, object);
+    LabAssert(WoReleaseMutant(&view[2], object, waiter[2], FALSE, &previous) == STATUS_SUCCESS);
+    LabAssert(is_granted(1) && !is_granted(0));
+}
+
+static void end_granted(void)
+{
+    LabAssert(WopLock(&view[0]));
+    WopEndWaiter(&view[0], waiter[1]);
+    WopUnlock(&view[0]);
+    WoDereferenceObject(&view[0], other);
+    LabAssert(WopLock(&view[0]));
+    WopEndWaiter(&view[0], waiter[1]);
+    WopUnlock(&view[0]);
+}
+
+static void heir_was_told(void)
+{
+    NTSTATUS status;
+    LabAssert(!WoIsPoisoned(&view[0]));
+    LabAssert(WoIsGranted(&view[0], waiter[0], &status) && status == STATUS_ABANDONED_WAIT_0);
+}
+LAB_SCENARIO(world_granted_owner_killed, .Setup = setup_granted, .Threads = {end_granted}, .Finish = heir_was_told);
 
 /* All that a process can have: it makes that itself, or leaves it to the cleaner. */
 static ULONG64 used;
@@ -339,7 +451,7 @@ static NTSTATUS create_name(PWO_VIEW own, WO_INDEX directory, WCHAR letter, cons
 static void live(ULONG process)
 {
     PWO_VIEW own = &view[process];
-    WO_INDEX self, directory, mutant, event, semaphore;
+    WO_INDEX self, directory, mutant, event, semaphore, unnamed;
     CHAR ticket[WO_TICKET_LENGTH];
     LONG previous;
     enter(process);
@@ -352,6 +464,8 @@ static void live(ULONG process)
     LabAssert(WoTryWait(own, self, &event, 1, WaitAny) == STATUS_WAIT_0);
     LabAssert(WoChangeHandles(own, event, -1) == STATUS_SUCCESS);
     LabAssert(WoCreateObject(own, &(WO_NEW){.Type = WoSemaphore, .Limit = 1}, &semaphore) == STATUS_SUCCESS);
+    LabAssert(WoCreateObject(own, &(WO_NEW){.Type = WoMutant, .Owner = self}, &unnamed) == STATUS_SUCCESS);
+    WoDereferenceObject(own, unnamed); /* its owner keeps it */
     WO_INHERITED handles[] = {{4, event, 1, 0}, {8, semaphore, 1, 0}};
     LabAssert(WoPrepareChild(own, handles, 2, ticket) == STATUS_SUCCESS);
     LabAssert(WoBeginWait(own, self, &semaphore, 1, WoWaitAny) == STATUS_PENDING);
@@ -366,10 +480,19 @@ static void setup_world(void)
 }
 
 /* Process 1 is dead, with all that it had. */
+static ULONG guard_word[PROCESSES];
+
+static ULONG read_guard_word(ULONG process)
+{
+    return ((PWO_PROCESS)WopAt(&view[0], view[process].Self))->GuardWord;
+}
+
 static void setup_dead(void)
 {
     setup_world();
     live(1);
+    guard_word[0] = read_guard_word(0);
+    guard_word[2] = read_guard_word(2);
 }
 
 static void clean_by(PWO_VIEW own)
@@ -400,8 +523,19 @@ static void nothing_is_left(void)
     LabAssert(bytes == used);
     for (unsigned i = 0; i < 4; i++)
         LabAssert(counts[i] == records[i]);
+    /* two processes, in a ring */
+    PWO_PROCESS self = WopAt(&view[0], view[0].Self), next = WopAt(&view[0], self->Next);
+    LabAssert(WopIsRecord(&view[0], view[0].World->AnyProcess, WoProcessRecord));
+    LabAssert(next != self && next->Next == view[0].Self && self->Previous == self->Next && next->Previous == view[0].Self);
 }
-LAB_SCENARIO(world_cleaner_killed, .Setup = setup_dead, .Threads = {clean_and_die, clean_the_rest}, .Finish = nothing_is_left,
+
+/* Each has other wards now, and is woken to look. */
+static void guards_were_woken(void)
+{
+    nothing_is_left();
+    LabAssert(read_guard_word(0) != guard_word[0] && read_guard_word(2) != guard_word[2]);
+}
+LAB_SCENARIO(world_cleaner_killed, .Setup = setup_dead, .Threads = {clean_and_die, clean_the_rest}, .Finish = guards_were_woken,
              .Kills = 1);
 
 /* Killed while it makes all that. Its record is in the ring, or nothing of it is. */

@@ -61,7 +61,8 @@ VOID WopEditUlong(PWO_VIEW View, volatile VOID *Field, ULONG New)
 BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
 {
     PWO_WORLD World = View->World;
-    ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE);
+    /* relaxed, here and below: the waiter wrote its record under the lock, and is told the outcome by WopSettlePost */
+    ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
     ULONG Number = World->Posts;
     if ((State & WO_STATE_MASK) != WoWaiting) {
         return FALSE;
@@ -73,8 +74,7 @@ BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
     World->Post[Number].State = State;
     World->Post[Number].Waiter = WopIndexOf(View, Waiter);
     __atomic_store_n(&World->Posts, Number + 1, __ATOMIC_RELEASE);
-    /* acquire: pairs with the store of Waiting, so what the waiter wrote before is visible */
-    if (!__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(State, WoClaimed), FALSE, __ATOMIC_ACQ_REL,
+    if (!__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(State, WoClaimed), FALSE, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
         __atomic_store_n(&World->Posts, Number, __ATOMIC_RELEASE);
         return FALSE;
@@ -93,9 +93,9 @@ static VOID WopSettlePost(PWO_VIEW View, const WO_POST *Post, BOOLEAN Granted, B
         return;
     }
     if (!Granted) {
-        __atomic_store_n(&Waiter->Recheck, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&Waiter->Recheck, 1, __ATOMIC_RELAXED);
     }
-    /* release: pairs with the acquire in WoIsGranted */
+    /* release: pairs with the acquires in WoIsGranted and WoCheckWait, which then read Status or Recheck */
     __atomic_compare_exchange_n(&Waiter->State, &Claimed, WopStateOf(Post->State, Granted ? WoGranted : WoWaiting), FALSE,
                                 __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     WopWake(View, Waiter, Again);

@@ -87,16 +87,17 @@ static BOOLEAN WopTryLock(PWO_VIEW View, ULONG64 Sleepers)
                                        __ATOMIC_RELAXED);
 }
 
-/* The caller has found the lock held with this value. TRUE: its holder is dead, and the lock is now the caller's. */
+/* The caller has found the lock held with this value. TRUE: its holder is dead, and the lock is now the caller's. relaxed: the
+   host has told that the holder is dead, which comes after all that it stored */
 static BOOLEAN WopTakeOver(PWO_VIEW View, ULONG64 Value)
 {
     if (HalIsProcessAlive(Value & ~WO_LOCK_SLEEPERS) ||
-        !__atomic_compare_exchange_n(&View->World->Lock, &Value, View->Key | WO_LOCK_SLEEPERS, FALSE, __ATOMIC_ACQUIRE,
+        !__atomic_compare_exchange_n(&View->World->Lock, &Value, View->Key | WO_LOCK_SLEEPERS, FALSE, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED)) {
         return FALSE;
     }
     WopRepairJournal(View);
-    if (!WopIsDamaged(View) && View->World->Intention != 0) {
+    if (View->World->Intention != 0) {
         WopCompleteIntention(View);
     }
     return TRUE;

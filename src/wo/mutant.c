@@ -90,12 +90,25 @@ VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant)
 
 /* Releasing. */
 
+/* Where a dead owner names a mutant, and what it names then; Word is NULL: in neither place. */
+typedef struct _WOP_NAMED {
+    WO_INDEX *Word, Then;
+} WOP_NAMED;
+
+static VOID WopForget(PWO_VIEW View, const WOP_NAMED *Named)
+{
+    if (Named->Word != NULL) {
+        WopEditUlong(View, Named->Word, Named->Then);
+    }
+}
+
 /* With the lock held: the mutant becomes free, and its first waiter the owner. */
-static VOID WopHandOff(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandoned)
+static VOID WopHandOff(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandoned, const WOP_NAMED *Named)
 {
     WOP_CHAIN Chain;
     WopFreeze(Mutant);
     WopBeginChain(&Chain, View, Mutant, WoSettle);
+    WopForget(View, Named); /* at once: its links are the next owner's from now on */
     WopEdit(View, &Mutant->Word, WopWithValue(WopReadWord(Mutant), 0) | Abandoned);
     WopReleaseWaiters(&Chain, Mutant);
     WopEndChain(&Chain, Mutant);
@@ -113,7 +126,7 @@ static NTSTATUS WopFreeMutant(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandone
     if (!WopLock(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    WopHandOff(View, Mutant, Abandoned);
+    WopHandOff(View, Mutant, Abandoned, &(WOP_NAMED){0});
     WopUnlock(View);
     return STATUS_SUCCESS;
 }
@@ -161,45 +174,43 @@ BOOLEAN WopIsOwned(PWO_OBJECT Object)
     return WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) != 0;
 }
 
-/* With the lock held. Owner does not run any more, or is the calling thread. */
-static VOID WopAbandon(PWO_VIEW View, WO_INDEX Owner, WO_INDEX Mutant)
+/* With the lock held. Owner does not run any more, or is the calling thread. A mutant that is named in a second place may
+   have been freed by now; if it is no longer the owner's, it was released, never acquired, or already abandoned. */
+static VOID WopAbandon(PWO_VIEW View, PWO_WAITER Owner, WO_INDEX Mutant, const WOP_NAMED *Named)
 {
-    PWO_OBJECT Object = WopObject(View, Mutant);
+    PWO_OBJECT Object = WopIsRecord(View, Mutant, WoObjectRecord) ? WopAt(View, Mutant) : NULL;
     ULONG64 Word = Object != NULL ? WopReadWord(Object) : 0;
-    if (WO_TYPE_OF(Word) != WoMutant || WO_VALUE(Word) != Owner) {
-        return; /* it was already released, or never acquired */
+    BOOLEAN Owned = WO_TYPE_OF(Word) == WoMutant && WO_VALUE(Word) == WopIndexOf(View, Owner);
+    if (Owned && Object->References != 0) {
+        WopHandOff(View, Object, WO_ABANDONED, Named);
+        return;
     }
-    WopHandOff(View, Object, WO_ABANDONED);
-    if (Object->References == 0 && !WopIsOwned(Object)) {
-        WopBegin(View);
+    WopBegin(View);
+    WopForget(View, Named);
+    if (Owned) { /* no process refers to it */
+        WopEdit(View, &Object->Word, WopWithValue(Word, 0));
         WopFreeUnused(View, Mutant);
-        WopCommit(View);
     }
+    WopCommit(View);
 }
 
 VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner)
 {
-    WO_INDEX Self = WopIndexOf(View, Owner);
     for (ULONG Left = WopMostBlocks(View); Owner->FirstOwned != 0 && Left != 0; Left -= 1) {
-        WO_INDEX Mutant = Owner->FirstOwned;
-        PWO_OBJECT Object = WopObject(View, Mutant);
-        if (Object == NULL) {
+        PWO_OBJECT First = WopObject(View, Owner->FirstOwned);
+        if (First == NULL) {
             return;
         }
-        WO_INDEX Next = Object->NextOwned;
-        WopAbandon(View, Self, Mutant);
-        /* after it: if this process dies here as well, its own cleaner must still find the mutant */
-        __atomic_store_n(&Owner->FirstOwned, Next, __ATOMIC_RELEASE);
+        WopAbandon(View, Owner, Owner->FirstOwned, &(WOP_NAMED){&Owner->FirstOwned, First->NextOwned});
     }
     if (Owner->Pending != 0) {
-        WopAbandon(View, Self, Owner->Pending);
-        WopSetPending(Owner, 0);
+        WopAbandon(View, Owner, Owner->Pending, &(WOP_NAMED){&Owner->Pending, 0});
     }
     if ((WopReadState(Owner) & WO_STATE_MASK) == WoIdle) {
-        return; /* its blocks belong to an old wait, whose objects may no longer exist */
+        return; /* its blocks are those of an old wait */
     }
     for (ULONG Number = 0; Number < Owner->Count && Number < WO_BLOCKS; Number += 1) {
-        WopAbandon(View, Self, Owner->Block[Number].Object);
+        WopAbandon(View, Owner, Owner->Block[Number].Object, &(WOP_NAMED){0});
     }
 }
 

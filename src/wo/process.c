@@ -131,19 +131,20 @@ BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process)
         }
         return !WoIsPoisoned(View);
     }
+    BOOLEAN Request = Process->FirstRequest != 0 || Process->FirstSent != 0;
+    if (!Request && Process->FirstReference == 0 && Process->FirstEntry == 0) {
+        return FALSE;
+    }
     WopBegin(View);
-    if (Process->FirstRequest != 0 || Process->FirstSent != 0) {
+    if (Request) {
         WopEndRequest(View, Process);
     } else if (Process->FirstReference != 0) {
         PWO_REFERENCE Reference = WopRecord(View, Process->FirstReference, WoReferenceRecord);
         if (Reference != NULL) {
             WopDropReference(View, Reference);
         }
-    } else if (Process->FirstEntry != 0) {
-        WopFreeEntries(View, Process);
     } else {
-        WopCommit(View);
-        return FALSE;
+        WopFreeEntries(View, Process);
     }
     WopCommit(View);
     return !WoIsPoisoned(View);

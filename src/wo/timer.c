@@ -102,9 +102,8 @@ VOID WopNudgeWaiters(PWO_VIEW View, PWO_OBJECT Timer)
         WopWake(View, Waiter, TRUE);
         Block = Waiter->Block[Number].Next;
     }
-    WopBegin(View);
-    WopEdit(View, &View->World->Intention, WoNoIntention);
-    WopCommit(View);
+    /* release: after the wakes */
+    __atomic_store_n(&View->World->Intention, WoNoIntention, __ATOMIC_RELEASE);
     WopThaw(Timer);
 }
 

@@ -91,8 +91,9 @@ FORCEINLINE ULONG64 WopStateOf(ULONG64 Number, WO_WAITER_STATE State)
  * The mutants that a thread owns, so that the cost of its end, or of its process's end, is proportional to what it
  * owned:
  *
- * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an
- *    order that keeps the forward links (NextOwned) intact between any two stores.
+ * 1. FirstOwned lists them. Only the owner's thread changes the list, without the lock and without the journal, in an order
+ *    that keeps the forward links (NextOwned) intact between any two stores. After its end a cleaner removes the first one
+ *    from the list in the transaction that frees the mutant: from then on its links are the next owner's.
  * 2. Before a thread takes a free mutant or releases one, Pending names it. So a mutant that is not in the list yet, or
  *    no longer, is found there. One that a grant has just handed off is among the blocks of the waiter, whose State is
  *    not Idle.

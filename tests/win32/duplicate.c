@@ -38,7 +38,21 @@ static int use(int argc, char **argv)
     return SetEvent(handle_of(argv[2])) ? 0 : (int)GetLastError();
 }
 
-static const actor_entry roles[] = {{"serve", serve}, {"use", use}, {NULL, NULL}};
+/* churn N: opens and closes handles of objects without names until it is told to end. */
+static int churn(int argc, char **argv)
+{
+    HANDLE go = named_event("go", argv[1]), ready = named_event("ready", argv[1]);
+
+    (void)argc;
+    REQUIRE(SetEvent(ready));
+    while (WaitForSingleObject(go, 0) != WAIT_OBJECT_0) {
+        HANDLE brief = CreateEventA(NULL, TRUE, FALSE, NULL);
+        REQUIRE(brief != NULL && CloseHandle(brief));
+    }
+    return 0;
+}
+
+static const actor_entry roles[] = {{"serve", serve}, {"use", use}, {"churn", churn}, {NULL, NULL}};
 
 /* Cases. */
 
@@ -238,6 +252,28 @@ static void what_cannot_be_duplicated(void **state)
     CloseHandle(event);
 }
 
+/* A handle that its process closes meanwhile: it is duplicated, or it is invalid. */
+static void a_handle_is_closed_while_it_is_fetched(void **state)
+{
+    partner p = start_partner("churn 9", "9");
+    unsigned fetched = 0;
+
+    (void)state;
+    for (unsigned long round = 0; round < test_rounds(3000); round++) {
+        HANDLE brief;
+
+        if (DuplicateHandle(p.process.hProcess, (HANDLE)(ULONG_PTR)(4 * (1 + round % 8)), GetCurrentProcess(), &brief, 0, FALSE,
+                            DUPLICATE_SAME_ACCESS)) {
+            fetched++;
+            assert_true(CloseHandle(brief));
+        } else {
+            assert_true(GetLastError() == ERROR_INVALID_HANDLE || GetLastError() == ERROR_NOT_SUPPORTED);
+        }
+    }
+    assert_true(fetched > 0);
+    assert_int_equal(end_partner(p), 0); /* the world is in order */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +285,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_source_is_closed_without_a_target),
         cmocka_unit_test(processes_are_duplicated),
         cmocka_unit_test(what_cannot_be_duplicated),
+        cmocka_unit_test(a_handle_is_closed_while_it_is_fetched),
     };
     int code = play_role(argc, argv, roles);
 

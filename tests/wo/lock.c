@@ -286,6 +286,37 @@ static void a_stopped_owner_keeps_the_lock(void **state)
     await_process(continuer);
 }
 
+static char said[400];
+static pid_t stopped;
+
+/* Continues the owner when the thread that waits has said that it waits. */
+static void continue_when_told(void *argument, unsigned index)
+{
+    (void)argument;
+    if (index == 0) {
+        HalCapturePrint(said, sizeof(said));
+        assert_true(WopLock(&view));
+        WopUnlock(&view);
+        HalCapturePrint(NULL, 0);
+    } else {
+        while (!__atomic_load_n(&view.ToldStuck, __ATOMIC_RELAXED))
+            nap(1000 * MICROSECOND);
+        kill(stopped, SIGCONT);
+    }
+}
+
+static void who_keeps_the_lock_for_long_is_named(void **state)
+{
+    char name[40];
+    (void)state;
+    stopped = start_process(&view, hold_and_stop, NULL);
+    assert_int_equal(waitpid(stopped, NULL, WUNTRACED), stopped);
+    run_threads(2, 60, continue_when_told, NULL);
+    await_process(stopped);
+    snprintf(name, sizeof(name), "process %d has kept", (int)stopped);
+    assert_non_null(strstr(said, name));
+}
+
 static void corrupt(void (*change)(PWO_WORLD world), bool survives)
 {
     WO_VIEW v;
@@ -439,6 +470,7 @@ int main(void)
         lock_test(the_repairer_decides_as_the_dead_owner_did),
         lock_test(killed_owners_leave_whole_transactions),
         lock_test(a_stopped_owner_keeps_the_lock),
+        lock_test(who_keeps_the_lock_for_long_is_named),
         lock_test(rubbish_in_the_journal_is_noticed),
         lock_test(rubbish_in_the_lock_is_noticed),
         lock_test(rubbish_in_records_is_noticed),
