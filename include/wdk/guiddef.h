@@ -15,6 +15,9 @@
 #endif
 #ifndef INITGUID
 #define DEFINE_GUID(Name, L, W1, W2, B1, B2, B3, B4, B5, B6, B7, B8) INTERLOCK_GUID Name
+#elif defined(__cplusplus) /* a constant is internal there unless its definition says otherwise */
+#define DEFINE_GUID(Name, L, W1, W2, B1, B2, B3, B4, B5, B6, B7, B8)                                                   \
+    INTERLOCK_GUID DECLSPEC_SELECTANY Name = {L, W1, W2, {B1, B2, B3, B4, B5, B6, B7, B8}}
 #else
 #define DEFINE_GUID(Name, L, W1, W2, B1, B2, B3, B4, B5, B6, B7, B8)                                                   \
     INTERLOCK_GUID Name;                                                                                               \

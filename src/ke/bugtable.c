@@ -38,6 +38,7 @@ static const struct {
     {MAXIMUM_WAIT_OBJECTS_EXCEEDED, "a wait for more objects than there are wait blocks for"},
     {SPIN_LOCK_ALREADY_OWNED, "a spinlock was acquired by the thread that already holds it"},
     {SPIN_LOCK_NOT_OWNED, "a spinlock was released that the thread does not hold"},
+    {SPIN_LOCK_INIT_FAILURE, "a spinlock is acquired both as a queued and as an ordinary one"},
     {REFERENCE_BY_POINTER, "the reference count of an object is wrong"},
     {KMODE_EXCEPTION_NOT_HANDLED, "a status was raised and not caught"},
     {SHARED_RESOURCE_CONV_ERROR, "a thread that holds a resource shared waits for it exclusively, and so for itself"},

@@ -160,6 +160,7 @@ static const struct rule rules[] = {
     {"ExAllocate*", MAY_STOP, BAD_POOL_CALLER, "tag 0"},
     {"ExAllocatePool2", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "asked to raise"},
     {"ExFreePool*", MAY_STOP, BAD_POOL_CALLER, "another tag, or NULL"},
+    {"ExFreeCacheAware*", MAY_STOP, BAD_POOL_CALLER, "NULL"},
     {"ExAllocatePool3", MAY_STOP | TRUSTS_NUMBERS, KMODE_EXCEPTION_NOT_HANDLED, "asked to raise; the count is that of the array"},
     {"ExAllocatePoolWithQuotaTag", MAY_STOP, KMODE_EXCEPTION_NOT_HANDLED, "raises without memory"},
     {"Ex*LookasideList*", MAY_STOP | MAY_FAULT, KMODE_EXCEPTION_NOT_HANDLED, "misaligned, or not initialized: no routines"},
