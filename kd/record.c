@@ -59,21 +59,44 @@ static int parse_one(int option, const char *usage, kd_record_options *options)
     }
 }
 
+static bool is_number(const char *word)
+{
+    return word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+}
+
 /* A number alone: no command has such a name. */
 static bool is_process(char **command)
 {
-    return command[1] == NULL && command[0][0] != '\0' && strspn(command[0], "0123456789") == strlen(command[0]);
+    return command[1] == NULL && is_number(command[0]);
+}
+
+/* Options may also follow a process, unlike those of a command, which are the command's own. */
+static int parse_all(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options)
+{
+    char *process = NULL;
+    int option, result = 0;
+
+    for (;;) {
+        while (result == 0 && (option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1)
+            result = parse_one(option, usage, options);
+        if (result != 0 || process != NULL || optind + 1 >= argc || !is_number(argv[optind]) || argv[optind + 1][0] != '-')
+            break;
+        process = argv[optind++];
+    }
+    if (result == 0 && process != NULL && optind < argc)
+        return kd_say("one argument too many: %s", argv[optind]), fputs(usage, stderr), 2;
+    if (process != NULL)
+        argv[--optind] = process;
+    options->command = argv + optind;
+    return result;
 }
 
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options)
 {
-    int option, result = 0;
+    int result = parse_all(argc, argv, usage, known, options);
 
-    while (result == 0 && (option = getopt_long(argc, argv, "+o:h", known, NULL)) != -1)
-        result = parse_one(option, usage, options);
     if (result != 0)
         return result;
-    options->command = argv + optind;
     if ((options->command[0] == NULL) == (options->recording == NULL))
         return fputs(usage, stderr), 2;
     if (options->seconds != 0 && (options->recording != NULL || !is_process(options->command)))

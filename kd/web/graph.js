@@ -189,6 +189,7 @@ const FONTS = { name: '600 13px', kind: '11px', quiet: '11px', fold: '600 15px' 
 const NARROW = 640; // pixels, below which there are two columns
 const ROW = 54; // pixels for a row: 0.8 of its size
 const MARGIN = { side: 20, top: 26, bottom: 62 };
+const LEGIBLE = 0.8; // the scale below which a narrow picture is not drawn unless the reader asks for all of it
 
 export class Graph {
     constructor(onSelect) {
@@ -232,14 +233,14 @@ export class Graph {
         this.drawEdges();
         this.mark();
         this.note();
-        if (!this.view || (!this.moved && this.hasGrown())) this.fit();
+        if (!this.view || (!this.moved && this.hasGrown())) this.settle();
     }
 
     // The reader has requested a different picture.
     again() {
         if (!this.data) return;
         this.show(this.data);
-        this.fit();
+        this.settle();
     }
 
     // It no longer fits, or has become so small that it should be drawn larger.
@@ -387,6 +388,15 @@ export class Graph {
         this.moved = false;
     }
 
+    // What is shown unasked: all of it. If that is too small to read in two columns, the upper part, which has what matters.
+    settle() {
+        this.fit();
+        if (!this.options.narrow || !this.view || this.view.scale >= LEGIBLE) return;
+        const scale = Math.min((this.svg.clientWidth - 20) / this.picture.width, 1);
+        this.view = { scale, x: 10, y: MARGIN.top };
+        this.place();
+    }
+
     zoom(factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
         const scale = Math.min(Math.max(this.view.scale * factor, 0.02), 4);
         const ratio = scale / this.view.scale;
@@ -483,7 +493,7 @@ export class Graph {
         new ResizeObserver(() => {
             if (!this.data || !this.svg.clientWidth) return;
             this.show(this.data);
-            if (!this.moved) this.fit();
+            if (!this.moved) this.settle();
         }).observe(this.svg);
     }
 

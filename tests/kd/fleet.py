@@ -286,12 +286,24 @@ def narrow(tap, browser):
                 browser.picture(f"{name}-420-{scheme}")
             browser.scheme("light")
     tap.case("420 pixels: nothing is wider than the window", problems)
+    scale = float(browser.js("return document.querySelector('#graph [transform*=scale]').getAttribute('transform')")
+                  .split("scale(")[1].rstrip(")"))
+    top = browser.js("""
+        const frame = document.getElementById('graph').getBoundingClientRect();
+        return [...document.querySelectorAll('.node.thread.cycle .box')].filter(box => {
+            const place = box.getBoundingClientRect();
+            return place.top >= frame.top && place.bottom <= frame.bottom;
+        }).length""")
+    tap.case("420 pixels: text that can be read, and the deadlock first",
+             ([] if scale >= 0.8 else [scale]) + differences("deadlocked threads", top, 2))
+    browser.press("#zoom-fit")
     until(browser.outside, lambda out: not out)
     columns = browser.texts(".column-title")
     targets = browser.js("""
         return [...document.querySelectorAll('[role=tab], .zoom button, #pause, #rate, #search')].map(e => [e.id,
             Math.round(e.getBoundingClientRect().height)]).filter(([, height]) => height < 40)""")
-    tap.case("420 pixels: two columns that fit, and targets for a finger",
+    browser.picture("graph-fit-420-light")
+    tap.case("420 pixels: two columns that fit on demand, and targets for a finger",
              differences("outside", browser.outside(), []) + differences("columns", columns, ["Threads", "Objects and locks"]) +
              differences("small targets", targets, []))
     browser.press(".node.thread.cycle")

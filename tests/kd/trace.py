@@ -466,6 +466,10 @@ def attached(tap, folder):
             result = run([INTERLOCK, "contention", "--json", "--seconds", "0.3", p.id], folder)
             counts.append(sum(lock["count"] for lock in json.loads(result.stderr)["processes"][0]["locks"]))
         tap.case("attached: contention, twice", [] if all(counts) else [counts])
+        result = run([INTERLOCK, "contention", p.id, "--json", "--seconds", "0.3"], folder)
+        extra = run([INTERLOCK, "contention", p.id, "--json", "extra"], folder)
+        tap.case("attached: options may follow the process", differences("status", (result.returncode, extra.returncode), (0, 2))
+                 + ([] if '"locks"' in result.stderr and "too many: extra" in extra.stderr else [result.stderr, extra.stderr]))
         with subprocess.Popen([INTERLOCK, "trace", "-o", f"{folder}/killed.json", str(p.id)], stderr=subprocess.PIPE,
                               text=True) as command:
             command.stderr.readline() # prints that it records
