@@ -51,7 +51,7 @@ typedef struct _MEMORY_BASIC_INFORMATION {
 C_ASSERT(sizeof(MEMORY_BASIC_INFORMATION) == 48);
 
 /* Reserves or commits pages, or both; NULL on failure. Committed pages are zeroed. Fails with ERROR_INVALID_ADDRESS for a
-   commitment outside a reservation and for a reservation that meets another. Differs: a guard page stays one: an access
+   commitment outside a reservation and for a reservation that overlaps another. Differs: a guard page stays one: an access
    is a fault of the host; no large pages, write watches or physical memory. Since NT 3.1. */
 WINBASEAPI LPVOID WINAPI VirtualAlloc(LPVOID lpAddress, SIZE_T dwSize, DWORD flAllocationType, DWORD flProtect);
 
