@@ -63,7 +63,7 @@ int main(void)
     for (int i = 0; i < 2; i++)
         told += exit_code_of(waiters[i]);
     waitpid(owner, NULL, 0);
-    printf("  both got it; told that it was abandoned: %d\n", told);
+    printf("  both got it; waits that returned WAIT_ABANDONED: %d\n", told);
     expect(told == 1);
     expect(OpenMutexA(SYNCHRONIZE, FALSE, "tour") == NULL && GetLastError() == ERROR_FILE_NOT_FOUND);
     printf("  no process has a handle any more: the name is gone\n");

@@ -756,7 +756,7 @@ NTSYSAPI NTSTATUS NtResumeProcess(HANDLE ProcessHandle);
 
 /* Queries information about a process, by class. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS on
    failure. Differs: 5 classes (basic information, times, handles, priority class, boost); the exit status of a process
-   that is no child, and the handles of others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
+   that is not a child, and the handles of others, are STATUS_NOT_SUPPORTED. Since NT 3.1. */
 NTSYSAPI NTSTATUS NtQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS ProcessInformationClass,
                                             PVOID ProcessInformation, ULONG ProcessInformationLength,
                                             PULONG ReturnLength);

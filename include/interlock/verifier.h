@@ -15,7 +15,7 @@ INTERLOCK_BEGIN
 /* The verifier. INTERLOCK_VERIFIER=1 turns it on for a whole process. */
 
 /* Turns the verifier on or off: all that INTERLOCK_VERIFIER=1 checks, from now on. Releasing a lock that is held at
-   this moment is no violation. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
+   this moment is not a violation. Returns STATUS_INVALID_DEVICE_STATE above PASSIVE_LEVEL, and STATUS_NOT_SUPPORTED if
    this build cannot turn it off. Call it before other threads use the library, for example at the beginning of main.
    PASSIVE_LEVEL. Only in Interlock. */
 INTERLOCK_API NTSTATUS VfEnableVerifier(BOOLEAN Enable);

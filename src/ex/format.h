@@ -19,7 +19,7 @@
 
 #include <interlock/ntdef.h>
 
-/* A character that is no conversion is copied. */
+/* A character outside a conversion is copied. */
 #define EXP_FORMAT_NT 0x0
 /* It is a failure. */
 #define EXP_FORMAT_STRICT 0x1

@@ -197,7 +197,7 @@ static WO_TYPE ObpKindOf(PDISPATCHER_HEADER Header)
     return (WO_TYPE)Kind;
 }
 
-/* With the shares locked. Counts the handles that there are; later ones see OBP_SHARED. */
+/* With the shares locked. Counts the existing handles; later ones see OBP_SHARED. */
 static VOID ObpPublishShare(PVOID Object, POBJECT_HEADER_NAME_INFO Info)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);

@@ -14,7 +14,7 @@ static PRTL_SPLAY_LINKS *RtlpSplayLinkTo(PRTL_SPLAY_LINKS Node)
     return RtlIsLeftChild(Node) ? &Node->Parent->LeftChild : &Node->Parent->RightChild;
 }
 
-/* Puts a node, or NULL, in the place of another one. */
+/* Replaces a node by another one, or by NULL. */
 static VOID RtlpReplaceSplay(PRTL_SPLAY_LINKS Old, PRTL_SPLAY_LINKS New)
 {
     PRTL_SPLAY_LINKS *Link = RtlpSplayLinkTo(Old);

@@ -174,7 +174,7 @@ def port(output):
 
 
 def processes(output):
-    return expect("told", re.findall(r"told that it was abandoned: (\d+)", output), ["1"]) + expect(
+    return expect("told", re.findall(r"waits that returned WAIT_ABANDONED: (\d+)", output), ["1"]) + expect(
         "name", "the name is gone" in output, True)
 
 

@@ -652,7 +652,7 @@ WINBASEAPI DWORD WINAPI GetEnvironmentVariableA(LPCSTR lpName, LPSTR lpBuffer, D
 WINBASEAPI DWORD WINAPI GetEnvironmentVariableW(LPCWSTR lpName, LPWSTR lpBuffer, DWORD nSize);
 #define GetEnvironmentVariable INTERLOCK_AW(GetEnvironmentVariable)
 
-/* Returns nNumber * nNumerator / nDenominator, rounded half away from zero; -1 if that is no int. Since NT 3.1. */
+/* Returns nNumber * nNumerator / nDenominator, rounded half away from zero; -1 if that does not fit an int. Since NT 3.1. */
 WINBASEAPI int WINAPI MulDiv(int nNumber, int nNumerator, int nDenominator);
 
 /* Clocks and the calendar. */
@@ -751,7 +751,7 @@ WINBASEAPI DWORD WINAPI timeGetTime(VOID);
    too small. Since NT 3.1. */
 WINBASEAPI MMRESULT WINAPI timeGetDevCaps(LPTIMECAPS ptc, UINT cbtc);
 
-/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO if it is no period of timeGetDevCaps. Differs:
+/* Requests a resolution and ends the request. Returns TIMERR_NOCANDO if it is not a period of timeGetDevCaps. Differs:
    checked, without effect: the resolution is that of the host. Since NT 3.1. */
 WINBASEAPI MMRESULT WINAPI timeBeginPeriod(UINT uPeriod);
 WINBASEAPI MMRESULT WINAPI timeEndPeriod(UINT uPeriod);

@@ -415,7 +415,7 @@ typedef struct _SID {
 #define SID_REVISION 1
 #define SID_MAX_SUB_AUTHORITIES 15
 
-/* Creates a boundary descriptor, which is no handle of an object; NULL on failure. Differs: the flag is accepted and
+/* Creates a boundary descriptor, which is not a handle of an object; NULL on failure. Differs: the flag is accepted and
    ignored. Since Vista. */
 WINBASEAPI HANDLE WINAPI CreateBoundaryDescriptorA(LPCSTR Name, ULONG Flags);
 WINBASEAPI HANDLE WINAPI CreateBoundaryDescriptorW(LPCWSTR Name, ULONG Flags);

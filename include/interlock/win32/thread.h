@@ -170,7 +170,7 @@ WINBASEAPI BOOL WINAPI GetThreadIOPendingFlag(HANDLE hThread, PBOOL lpIOIsPendin
    Server 2003. */
 WINBASEAPI BOOL WINAPI SetThreadStackGuarantee(PULONG StackSizeInBytes);
 
-/* Thread-local and fiber-local storage. A thread that is no fiber has fiber-local values like one. */
+/* Thread-local and fiber-local storage. A thread that is not a fiber has fiber-local values like one. */
 
 #ifndef TLS_MINIMUM_AVAILABLE
 #define TLS_MINIMUM_AVAILABLE 64
