@@ -4,6 +4,7 @@ import { byId, duration, html, objectName, svg, title } from './dom.js';
 import { contentionTable } from './tables.js';
 
 const MOST_SERIES = 6;
+const COLORS = [0, 1, 2, 3, 4, 5]; // .s0 to .s5
 const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600]; // seconds between two marks
 const HEIGHT = 170,
     LEFT = 40,
@@ -81,7 +82,7 @@ class Chart {
         }
         series.forEach((one, i) => {
             const points = one.values.map((value, n) => `${x(times[n]).toFixed(1)} ${y(value).toFixed(1)}`);
-            if (points.length) parts.push(svg('path', { class: `series s${i}`, d: `M${points.join('L')}` }));
+            if (points.length) parts.push(svg('path', { class: `series s${one.color ?? i}`, d: `M${points.join('L')}` }));
         });
         const chosen = this.chosen(x);
         if (this.at) parts.push(svg('path', { class: 'cross', d: `M${x(times[chosen])} ${TOP}V${HEIGHT - BOTTOM}` }));
@@ -91,7 +92,7 @@ class Chart {
                 html(
                     'li',
                     {},
-                    html('i', { class: `f${i}` }),
+                    html('i', { class: `f${one.color ?? i}` }),
                     one.label,
                     html('b', {}, axisNumber(one.values[chosen] ?? 0)),
                 ),
@@ -136,6 +137,7 @@ const perSecond = (count, sample) => (sample.interval > 0 ? count / sample.inter
 
 export class Charts {
     constructor() {
+        this.colors = new Map(); // of locks
         this.waiters = new Chart('Threads that wait for a lock', 'By lock: how many waited at each moment.');
         this.contended = new Chart('Contentions per second', 'By lock, where the lock counts them.');
         this.threads = new Chart('Threads', 'All of them, those that wait, and those that are deadlocked.');
@@ -169,16 +171,31 @@ export class Charts {
         this.table.show(rows, filter, options);
     }
 
+    // A lock has one colour in all charts, and keeps it as long as it is in one of them. In a chart no two have the same.
+    paint(...charts) {
+        const shown = new Set(charts.flat().map((one) => one.key));
+        for (const key of this.colors.keys()) if (!shown.has(key)) this.colors.delete(key);
+        for (const series of charts) {
+            const taken = new Set();
+            const isKnown = (one) => Number(this.colors.has(one.key));
+            for (const one of [...series].sort((a, b) => isKnown(b) - isKnown(a))) {
+                const known = this.colors.get(one.key);
+                const left = COLORS.filter((color) => !taken.has(color));
+                const elsewhere = new Set(this.colors.values());
+                one.color = left.includes(known) ? known : (left.find((color) => !elsewhere.has(color)) ?? left[0]);
+                taken.add(one.color);
+                if (known === undefined) this.colors.set(one.key, one.color);
+            }
+        }
+    }
+
     show(samples) {
         const times = samples.map((s) => s.time);
-        this.waiters.show(
-            times,
-            byLock(samples, (lock) => lock.waiters),
-        );
-        this.contended.show(
-            times,
-            byLock(samples, (lock, sample) => perSecond(lock.contended, sample)),
-        );
+        const waiters = byLock(samples, (lock) => lock.waiters);
+        const contended = byLock(samples, (lock, sample) => perSecond(lock.contended, sample));
+        this.paint(waiters, contended);
+        this.waiters.show(times, waiters);
+        this.contended.show(times, contended);
         this.threads.show(times, [
             { label: 'all', values: samples.map((s) => s.threads) },
             { label: 'deadlocked', values: samples.map((s) => s.deadlocked) },

@@ -238,6 +238,20 @@ def tables(tap, browser):
              ([] if "Bytes" in " ".join(head) or "No pool memory" in head[0] else [head]))
 
 
+def charts(tap, browser):
+    """A lock has the same colour wherever it is, and no other lock of the chart has it."""
+    def keys():
+        return browser.js("""return [...document.querySelectorAll('.charts .chart')].slice(0, 2).map(chart =>
+            [...chart.querySelectorAll('li:not(.muted)')].map(key => [key.childNodes[1].textContent, key.querySelector('i').className]))""")
+    browser.tab("contention")
+    waiting, counted = until(keys, lambda found: any("orders" in label for label, _ in found[1]))
+    both = dict(waiting).keys() & dict(counted).keys()
+    problems = [label for label in both if dict(waiting)[label] != dict(counted)[label]]
+    problems += [chart for chart in (waiting, counted) if len({color for _, color in chart}) != len(chart)]
+    browser.tab("graph")
+    tap.case("contention over time: a lock has one colour", problems + ([] if both else ["no lock is in both charts"]))
+
+
 RECORDED = """
     const real = window.fetch, figures = {count: 62, seconds: 1.729, longest: 0.05048, p50: 0.02377, p99: 0.05048};
     const lock = {kind: 'critical_section', address: '0x1000', name: 'fleet!orders', ...figures, ...arguments[0]};
@@ -358,6 +372,7 @@ def main():
             timeline(tap, browser)
             escaping(tap, browser)
             tables(tap, browser)
+            charts(tap, browser)
             recorded(tap, browser)
             pictures(tap, browser)
             narrow(tap, browser)
