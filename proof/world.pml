@@ -1,10 +1,11 @@
 /*
  * world.pml: the shared world of processes (src/wo/wo.h, lock.c, journal.c, mutant.c, wait.c, process.c) in Promela.
  *
- * Three processes share a mutant. Each acquires it and releases it, and has a guard that cleans up after dead processes. A process
- * may be killed before each of its stores: what it stored stays. A step is one store, one compare-exchange, or one edit of a list.
+ * Three processes share a mutant. Two of them (ACTORS) acquire it and release it; each has a guard that cleans up after dead
+ * processes. A process may be killed before each of its stores: what it stored stays. A step is one store, one compare-exchange, or one edit of a list.
  * The journal has one entry for the mutant's word and one for its list; memory is sequentially consistent.
  *
+ *     -DACTORS=n    processes that use the mutant
  *     -DKILLS=n     processes that may be killed
  *     -DTIMED=n     the processes 0 to n - 1 may give up waiting
  *     -DBUG_...     a fault that spin must find: a property that cannot fail proves nothing
@@ -19,6 +20,9 @@
  */
 #ifndef KILLS
 #define KILLS 1
+#endif
+#ifndef ACTORS
+#define ACTORS 2
 #endif
 #ifndef TIMED
 #define TIMED 0
@@ -54,7 +58,7 @@ bit kept_abandoned;
 
 /* Ghosts. */
 byte real_owner = NOBODY; /* by the stores that decide */
-bit untold;               /* an owner has died, and no owner since then was told */
+bit untold;               /* an owner has died, or was dead when it became that, and no owner since then was told */
 bit should_tell[N];
 byte inside = NOBODY;
 bit done[N];
@@ -148,9 +152,9 @@ inline commit()
     :: posts ->
 #ifdef BUG_GRANT_FIRST /* the waiter is told before the change is final */
         settle(1);
-        d_step { phase = Finishing; real_owner = owner; should_tell[post] = untold; untold = 0 }
+        d_step { phase = Finishing; real_owner = owner; should_tell[post] = untold; untold = !alive[post] }
 #else
-        d_step { phase = Finishing; real_owner = owner; should_tell[post] = untold; untold = 0 }
+        d_step { phase = Finishing; real_owner = owner; should_tell[post] = untold; untold = !alive[post] }
         settle(1);
 #endif
         phase = Nothing
@@ -451,7 +455,10 @@ init {
             list[p] = NOBODY
         }
         for (p : 0 .. N - 1) {
-            run Process(p);
+            if
+            :: p < ACTORS -> run Process(p)
+            :: else -> done[p] = 1
+            fi;
             run Guard(p)
         }
         p = 0;
