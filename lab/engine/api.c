@@ -22,6 +22,7 @@ unsigned LabChoose(unsigned count)
     lab_step_local(lab->current, OP_LOCAL, (uintptr_t)__builtin_return_address(0));
     uint32_t chosen = lab_explore_choose(count);
     lab_report_event(OP_LOCAL, 0, 0, 0, count, chosen, false, (uintptr_t)__builtin_return_address(0));
+    lab_cycle_sweep();
     return chosen;
 }
 
@@ -81,6 +82,7 @@ void LabYield(void)
     if (!lab_sched_active())
         return;
     lab_step_local(lab->current, OP_LOCAL, (uintptr_t)__builtin_return_address(0));
+    lab_cycle_sweep();
 }
 
 void LabAdvanceTime(uint64_t time)

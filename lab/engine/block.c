@@ -153,6 +153,7 @@ void lab_block_interrupt(uint32_t number, uintptr_t pc)
     t->op.address = number;
     lab_step_access(t, lab_cell_pseudo(PSEUDO_CONTEXT(number)), true);
     lab_sched_point(t);
+    lab_states_search_all();
     lab_vclock before = t->dep;
     lab_step_make(t, 1, t->op.access);
     lab_step_order_after(t, target->last_step, (int32_t)lab->run.steps - 1, &before);

@@ -37,7 +37,7 @@ void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char
         uint32_t limit;
     } limits[] = {
         {CUT_TIMEOUTS, "at most %u timeouts", lab_bounds_timeouts(scenario)},
-        {CUT_STALE, "at most %u stale values", lab_bounds_stale(scenario, r->bound < 0)},
+        {CUT_STALE, "at most %u stale values", lab_bounds_stale(scenario, r->bound < 0 || r->by_states)},
         {CUT_BEHIND, "at most %u accesses in a row behind a newer store", lab->options.behind},
         {CUT_DEFERRALS, "at most %u deferred interrupts", DEFERRALS},
         {CUT_REUSE, reuses == 0 ? "no reuse of freed memory" : "at most %u reuses of freed memory", reuses},

@@ -113,6 +113,17 @@ bool lab_cycle_note_position(lab_thread *t)
     return search.frame != 0;
 }
 
+/* Other steps have none; what an earlier one has left there is not part of the state. */
+static bool has_operand(const lab_thread *t)
+{
+    return t->op.kind == OP_RMW || t->op.kind == OP_CAS || t->op.kind == OP_WAIT || t->op.kind == OP_CALL;
+}
+
+static bool has_new_value(const lab_thread *t)
+{
+    return t->op.kind == OP_STORE || t->op.kind == OP_CAS || t->op.kind == OP_WAIT || t->op.kind == OP_CALL;
+}
+
 static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
 {
     const uint64_t parts[] = {
@@ -120,8 +131,11 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         t->op.kind,
         t->op.address,
         t->op.pc,
-        (uint64_t)t->operand,
-        (uint64_t)t->desired,
+        has_operand(t) ? (uint64_t)t->operand : 0,
+        has_operand(t) ? (uint64_t)(t->operand >> 64) : 0,
+        has_new_value(t) ? (uint64_t)t->desired : 0,
+        has_new_value(t) ? (uint64_t)(t->desired >> 64) : 0,
+        t->op.kind == OP_RMW ? t->rmw : 0,
         t->state == THREAD_BLOCKED ? t->expected : 0,
         t->deadline != 0 ? t->deadline - lab->run.now : 0,
         t->interrupt_pending,
@@ -136,7 +150,7 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         return hash;
     hash = lab_memory_hash_bytes(hash, t == lab->current ? (const uint8_t *)lab->tls : t->tls, lab->tls_size & ~7ul);
     if (t->frame != 0)
-        hash = lab_memory_hash_bytes(hash, (const void *)t->frame, (uintptr_t)t->stack + STACK_SIZE - t->frame);
+        hash += lab_memory_hash_region((const void *)t->frame, (uintptr_t)t->stack + STACK_SIZE - t->frame);
     return hash;
 }
 

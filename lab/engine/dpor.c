@@ -25,16 +25,19 @@ static bool independent(const lab_operation *a, uint8_t a_thread, const lab_oper
         return false;
     if (b->kind == OP_INTERRUPT && b->address == a_thread)
         return false;
+    if ((a->kind == OP_BEGIN && b->kind == OP_RETURN) || (a->kind == OP_RETURN && b->kind == OP_BEGIN))
+        return false;
     return !accesses_conflict(a, b);
 }
 
-static uint16_t inherit_sleep(int32_t previous)
+bool lab_dpor_is_active(void)
 {
-    if (previous < 0)
-        return 0;
-    const lab_node *p = &lab->nodes[previous];
-    const lab_step *made = &lab->steps[p->step];
-    uint16_t set = (uint16_t)((p->sleep | p->done) & ~LAB_BIT(p->chosen));
+    return lab->active == STRATEGY_DPOR || lab_states_is_reduced();
+}
+
+uint16_t lab_dpor_commuting(int32_t node, uint16_t set)
+{
+    const lab_step *made = &lab->steps[lab->nodes[node].step];
 
     for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
         const lab_thread *t = &lab->run.threads[lab_lowest(left)];
@@ -42,6 +45,14 @@ static uint16_t inherit_sleep(int32_t previous)
             set &= (uint16_t)~LAB_BIT(t->number);
     }
     return set;
+}
+
+static uint16_t inherit_sleep(int32_t previous)
+{
+    if (previous < 0)
+        return 0;
+    const lab_node *p = &lab->nodes[previous];
+    return lab_dpor_commuting(previous, (uint16_t)((p->sleep | p->done) & ~LAB_BIT(p->chosen)));
 }
 
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous)
@@ -65,7 +76,7 @@ void lab_dpor_instead(uint8_t thread)
 {
     lab_node *n = &lab->nodes[lab->last_node];
 
-    if (lab->active == STRATEGY_DPOR)
+    if (lab_dpor_is_active())
         n->backtrack |= n->enabled & LAB_BIT(thread);
 }
 

@@ -66,7 +66,9 @@ typedef enum lab_op_kind {
     OP_END,
     OP_LOCAL,
     OP_CALL, /* of a function that the explorer provides: lab/posix */
-    OP_EXIT  /* of the process */
+    OP_EXIT, /* of the process */
+    OP_BEGIN, /* of an operation of the history */
+    OP_RETURN /* from it */
 } lab_op_kind;
 
 #define MAX_ACCESSES 4
@@ -95,6 +97,7 @@ typedef struct lab_cell {
     uintptr_t address;
     uint32_t size;
     uint32_t users; /* the threads that ever accessed it */
+    uint32_t strong_users; /* c11: those that ever did with sequential consistency */
     bool written;   /* one of them wrote; both together: whether a step here can matter to other threads */
     /* The rest is valid for the schedule with the number `generation`. */
     uint32_t generation;
@@ -218,6 +221,7 @@ struct lab_thread {
     uint32_t steps;
     int32_t last_step;
     int32_t last_interrupt; /* the step that sent the last interrupt */
+    int32_t last_begin, last_return; /* of an operation of the history: its steps */
     lab_vclock sync;        /* the program's happens-before */
     lab_vclock dep;         /* the order of steps that do not commute */
     lab_vclock fence_release;
@@ -260,6 +264,7 @@ typedef struct lab_node {
     uint8_t chosen;
     uint8_t count;       /* choices */
     uint8_t preemptions; /* before this node */
+    uint8_t stayer;      /* bounded: the thread that could go on here; MAX_THREADS: none */
     uint16_t enabled;
     uint16_t backtrack;
     uint16_t done;
@@ -371,6 +376,7 @@ typedef enum lab_strategy {
     STRATEGY_PCT,
     STRATEGY_RANDOM,
     STRATEGY_STATES,
+    STRATEGY_BOUNDED_STATES,
     STRATEGY_REPLAY
 } lab_strategy;
 
@@ -393,6 +399,7 @@ typedef struct lab_options {
     bool show_progress;   /* on the terminal */
     const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
+    bool unreduced; /* bounded: also schedules that equal another one up to the order of independent steps */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
     uint32_t stale;    /* UNLIMITED; otherwise the number in a schedule */
@@ -534,6 +541,7 @@ typedef struct lab_engine {
     lab_queue queues[MAX_QUEUES]; /* a hash table */
     bool cells_changed;
     uint32_t shared_changes;
+    uint32_t users_changes;
     uint64_t endless[MAX_ENDLESS]; /* loops that end only if something changes: a hash table */
     uint32_t endless_count;
 
@@ -609,6 +617,7 @@ bool lab_memory_take_fault(uintptr_t address); /* FALSE: the explorer did not ca
 void *lab_memory_map(size_t size);             /* for the explorer itself */
 uint64_t lab_memory_hash(void);                /* of all memory that the program has changed */
 uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size); /* size: a multiple of 8 */
+uint64_t lab_memory_hash_region(const void *from, size_t size); /* also of where it is; likewise */
 void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc);
 
 /* NULL: not memory of the program. */
@@ -728,6 +737,7 @@ void lab_c11_read(lab_thread *t, uint32_t cell, int32_t version, int order);
 void lab_c11_write(lab_thread *t, uint32_t cell, int32_t after, u128 value, int order, bool modifies);
 void lab_c11_fence(lab_thread *t);
 void lab_c11_barrier_all(void);
+uint64_t lab_c11_hash(void); /* of what later steps depend on; 0: unknown */
 u128 lab_c11_value(const lab_cell *c, int32_t version, uintptr_t address, size_t size);
 
 /* sched.c */
@@ -767,15 +777,23 @@ uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its
 /* Before the program continues. */
 static inline void lab_cycle_sweep(void)
 {
-    if (lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES))
+    if (lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES))
         lab_fiber_clear_stack();
 }
 
 /* states.c */
 void lab_states_clear(void);
 bool lab_states_is_full(void);
+void lab_states_give_up(void); /* the program does what a state does not have */
 void lab_states_note(uint16_t enabled); /* before each decision */
 uint8_t lab_states_pick(lab_node *n);
+bool lab_states_is_reduced(void);      /* the search tries only what can make a difference */
+void lab_states_search_all(void);      /* it must not: the program does what summaries do not have */
+void lab_states_open(uint32_t node);   /* a new one */
+void lab_states_leave_branch(uint32_t node); /* before the next one */
+void lab_states_leave_node(uint32_t node);   /* after its last one */
+/* The state, and what the caller adds to it: was the search here before, at this cost or a lower one? */
+bool lab_states_is_known(uint64_t also, uint32_t cost);
 
 /* stuck.c */
 void lab_stuck_describe_brief(const lab_thread *t, char *buffer, size_t size);
@@ -877,6 +895,9 @@ void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous);
 void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before);
 void lab_dpor_instead(uint8_t thread);
+bool lab_dpor_is_active(void); /* races of steps decide what is tried */
+/* Those of the threads whose next step commutes with the one that was made at that node. */
+uint16_t lab_dpor_commuting(int32_t node, uint16_t set);
 
 /* bounded.c */
 uint8_t lab_bounded_pick(lab_node *n, int32_t previous);

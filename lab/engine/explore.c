@@ -46,9 +46,10 @@ uint8_t lab_explore_prefer(uint16_t set)
 /* The next step of t accesses something that other threads use too. */
 static bool is_on_shared(const lab_thread *t)
 {
-    if (t->op.kind == OP_START || t->op.kind == OP_LOCAL || t->op.kind == OP_END || t->op.kind == OP_RESUME ||
-        t->op.kind == OP_EXIT)
-        return t->op.kind == OP_LOCAL || t->op.kind == OP_EXIT;
+    if (t->op.kind == OP_START || t->op.kind == OP_END || t->op.kind == OP_RESUME)
+        return false;
+    if (t->op.kind == OP_LOCAL || t->op.kind == OP_EXIT || t->op.kind == OP_BEGIN || t->op.kind == OP_RETURN)
+        return true;
     for (uint32_t i = 0; i < t->op.accesses; i++)
         if (lab_cell_is_shared(&lab->cells[t->op.access[i].cell]))
             return true;
@@ -91,10 +92,18 @@ static lab_node *new_node(lab_node_kind kind)
 {
     if (lab->node_count == MAX_NODES)
         lab_sched_too_long();
+    if (lab_states_is_reduced())
+        lab_states_open(lab->node_count);
     lab_node *n = &lab->nodes[lab->node_count++];
     n->kind = (uint8_t)kind;
     n->done = 0;
+    n->step = NO_STEP;
     return n;
+}
+
+static bool compares_states(lab_strategy active)
+{
+    return active == STRATEGY_STATES || active == STRATEGY_BOUNDED_STATES;
 }
 
 uint8_t lab_explore_pick(uint16_t enabled)
@@ -103,7 +112,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
 
     if (branches && lab_explore_is_shared_out() && ++lab->run.branches == SPLIT_DEPTH + 1)
         leave_to_others(lab->node_count);
-    if (lab->active == STRATEGY_STATES)
+    if (compares_states(lab->active))
         lab_states_note(enabled);
     int32_t previous = lab->last_node;
     int32_t index = (int32_t)lab->node_count;
@@ -117,12 +126,12 @@ uint8_t lab_explore_pick(uint16_t enabled)
     }
     lab_node *n = new_node(NODE_THREAD);
     n->enabled = enabled;
-    n->step = NO_STEP;
     switch (lab->active) {
     case STRATEGY_DPOR:
         n->chosen = lab_dpor_pick(n, previous);
         break;
     case STRATEGY_BOUNDED:
+    case STRATEGY_BOUNDED_STATES:
         n->chosen = lab_bounded_pick(n, previous);
         break;
     case STRATEGY_STATES:
@@ -181,31 +190,41 @@ uint32_t lab_explore_stale(void)
 {
     if (lab->active == STRATEGY_REPLAY)
         return UNLIMITED;
-    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR);
+    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR || compares_states(lab->active));
 }
 
 /* The next schedule of a depth-first search; FALSE: there is none. */
 static bool backtrack(void)
 {
+    bool summarised = lab_states_is_reduced();
+
     for (uint32_t i = lab->node_count; i-- != 0;) {
         lab_node *n = &lab->nodes[i];
 
+        if (summarised)
+            lab_states_leave_branch(i);
         if (n->kind == NODE_CHOICE) {
             n->chosen++;
             while (n->tried != 0 && n->chosen < n->count && !(n->tried >> n->chosen & 1))
                 n->chosen++;
-            if (n->chosen == n->count)
-                continue;
-            lab->replay_count = i + 1;
-            return true;
+            if (n->chosen < n->count) {
+                lab->replay_count = i + 1;
+                return true;
+            }
+            if (summarised)
+                lab_states_leave_node(i);
+            continue;
         }
         n->done |= LAB_BIT(n->chosen);
         uint16_t left = (uint16_t)(n->backtrack & ~n->done & ~n->sleep);
         if (left != 0) {
             n->chosen = lab_lowest(left);
+            n->step = NO_STEP;
             lab->replay_count = i + 1;
             return true;
         }
+        if (summarised)
+            lab_states_leave_node(i);
     }
     return false;
 }
@@ -292,6 +311,14 @@ static bool is_over(uint64_t schedules, double until)
            (((lab->result.schedules + lab->result.pruned) & 63) == 0 && lab_explore_seconds() >= until);
 }
 
+/* About variables. When it changes, what was tried so far was too little. */
+static uint32_t what_is_known(lab_strategy active)
+{
+    if (active == STRATEGY_DPOR)
+        return 0;
+    return compares_states(active) && lab->options.model == MODEL_C11 ? lab->users_changes : lab->shared_changes;
+}
+
 static bool search_tree(lab_strategy active, uint64_t schedules, double until)
 {
     lab->replay_count = 0;
@@ -300,27 +327,30 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
     lab->active = active;
     lab->cells_changed = false;
     lab->cut = 0;
-    uint32_t shared = lab->shared_changes;
+    uint32_t known = what_is_known(active);
     for (;;) {
         if (finds_failure())
             return true;
         truncated |= lab->end == RUN_TRUNCATED;
-        if (lab->cells_changed || (active != STRATEGY_DPOR && shared != lab->shared_changes)) {
-            if (active == STRATEGY_STATES)
+        if (compares_states(active) && lab_states_is_full())
+            return false;
+        bool starts_over = lab->cells_changed || known != what_is_known(active);
+        bool has_more = !starts_over && backtrack();
+        if (starts_over || lab->cells_changed) { /* the latter: backtrack found a variable that summaries lack */
+            if (compares_states(active))
                 lab_states_clear();
             lab->cells_changed = false;
-            shared = lab->shared_changes;
+            known = what_is_known(active);
             lab->replay_count = 0;
             lab->cut = 0;
-        } else if (!backtrack()) {
+        } else if (!has_more) {
             lab->result.exhausted = !truncated;
             lab->result.cut = truncated ? lab->result.cut : lab->cut;
             return false;
         }
-        if (active == STRATEGY_BOUNDED)
+        if (active == STRATEGY_BOUNDED || active == STRATEGY_BOUNDED_STATES)
             lab_bounded_count();
-        if (lab_progress_is_stopped() || is_over(schedules, until) ||
-            (active == STRATEGY_STATES && lab_states_is_full()))
+        if (lab_progress_is_stopped() || is_over(schedules, until))
             return false;
     }
 }
@@ -372,6 +402,17 @@ static bool search_states(uint64_t schedules, double until)
     return false;
 }
 
+static bool search_with_bound(lab_strategy active, const char *name, uint64_t schedules, double until)
+{
+    lab->result.found_by = name;
+    if (search_tree(active, schedules, until))
+        return true;
+    if (lab->result.exhausted)
+        lab->result.bound = (int)lab->options.preemptions;
+    lab->result.exhausted = false;
+    return false;
+}
+
 static bool search_portfolio(uint64_t schedules, double start, double seconds)
 {
     bool large = (lab->scenario->Flags & LAB_LARGE) != 0;
@@ -410,13 +451,13 @@ static bool search(void)
         lab->result.found_by = "dpor";
         return search_tree(STRATEGY_DPOR, schedules, until);
     case STRATEGY_BOUNDED:
-        lab->result.found_by = "bounded";
-        if (search_tree(STRATEGY_BOUNDED, schedules, until))
-            return true;
-        if (lab->result.exhausted)
-            lab->result.bound = (int)lab->options.preemptions;
-        lab->result.exhausted = false;
-        return false;
+        return search_with_bound(STRATEGY_BOUNDED, "bounded", schedules, until);
+    case STRATEGY_BOUNDED_STATES:
+        if (lab->options.model == MODEL_TSO)
+            return search_with_bound(STRATEGY_BOUNDED, "bounded", schedules, until);
+        lab_states_clear();
+        lab->result.by_states = true;
+        return search_with_bound(STRATEGY_BOUNDED_STATES, "bounded-states", schedules, until);
     case STRATEGY_PCT:
         lab->result.found_by = "pct";
         return search_randomly(STRATEGY_PCT, schedules, until);
@@ -424,7 +465,7 @@ static bool search(void)
         lab->result.found_by = "random";
         return search_randomly(STRATEGY_RANDOM, schedules, until);
     case STRATEGY_STATES:
-        if (lab->options.model == MODEL_SC)
+        if (lab->options.model != MODEL_TSO)
             return search_states(schedules, until);
         lab->result.found_by = "dpor"; /* the values that a load may read are not in the state */
         return search_tree(STRATEGY_DPOR, schedules, until);

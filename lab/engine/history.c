@@ -9,8 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A step under the models that have a common time: an operation that returns before another begins precedes it. */
+static void make_step(lab_op_kind kind, uintptr_t pc)
+{
+    if (!lab_sched_active() || lab->options.model == MODEL_C11)
+        return;
+    lab_step_local(lab->current, kind, pc);
+    lab_cycle_sweep();
+}
+
 unsigned LabBegin(unsigned name, intptr_t argument)
 {
+    make_step(OP_BEGIN, (uintptr_t)__builtin_return_address(0));
     if (lab->run.operations == MAX_OPERATIONS)
         lab_sched_fail(VERDICT_UNSUPPORTED, 0, "more than %d operations in a history", MAX_OPERATIONS);
     lab->run.history[lab->run.operations] = (LAB_OPERATION){
@@ -29,6 +39,7 @@ void LabEnd(unsigned number, intptr_t result)
 {
     LAB_OPERATION *o = &lab->run.history[number];
 
+    make_step(OP_RETURN, (uintptr_t)__builtin_return_address(0));
     o->Result = result;
     o->Returned = 1;
     o->End = ++lab->run.ordinal;

@@ -26,13 +26,15 @@ int __wrap_main(int argc, char **argv);
 static const char usage[] =
     "usage: %s [options] [scenario...]\n"
     "  --list                 lists the scenarios of this program\n"
-    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (sc; else dpor)\n"
+    "  --strategy S           portfolio (default), dpor, bounded, pct, random, states (tso: dpor),\n"
+    "                         bounded-states (tso: bounded)\n"
     "  --model M              memory model: sc (default), tso (x86), c11 (RC11: all that the memory orders\n"
     "                         allow, except load buffering)\n"
     "  --schedules N          the limit per scenario (default 1000000)\n"
     "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
-    "  --preemptions N        bounded: the limit per schedule (default 2)\n"
+    "  --preemptions N        bounded, bounded-states: the limit per schedule (default 2)\n"
+    "  --unreduced            bounded: also schedules that equal another one up to the order of independent steps\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
     "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
     "  --behind N             c11: accesses of a thread in a row behind the same store (default 4; 0: any)\n"
@@ -87,9 +89,9 @@ static int host_status; /* how the last process ended */
 
 static lab_strategy parse_strategy(const char *name)
 {
-    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random", "states"};
+    static const char *const names[] = {"portfolio", "dpor", "bounded", "pct", "random", "states", "bounded-states"};
 
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
         if (strcmp(names[i], name) == 0)
             return (lab_strategy)i;
     fprintf(stderr, "lab: unknown strategy %s\n", name);
@@ -271,6 +273,7 @@ static unsigned count_threads(const LAB_SCENARIO *scenario)
 
 static void write_json(const LAB_SCENARIO *scenario, const char *model, const lab_result *r)
 {
+    static const char *const search_names[3][2] = {{"part", "part"}, {"bounded", "bounded-states"}, {"dpor", "states"}};
     FILE *file = fopen(lab->options.json, "a");
     char limits[400];
 
@@ -284,7 +287,7 @@ static void write_json(const LAB_SCENARIO *scenario, const char *model, const la
             "{\"scenario\": \"%s\", \"threads\": %u, \"model\": \"%s\", \"verdict\": \"%s\", \"search\": \"%s\", "
             "\"preemptions\": %d, \"limits\": \"%s\", \"schedules\": %lu, \"seconds\": %.2f}\n",
             scenario->Name, count_threads(scenario), model, lab_verdict_names[r->verdict],
-            r->by_states ? "states" : r->exhausted ? "dpor" : bounded ? "bounded" : "part", bounded ? r->bound : -1,
+            search_names[r->exhausted ? 2 : bounded][r->by_states], bounded ? r->bound : -1,
             r->exhausted || bounded ? limits : "", r->schedules + r->pruned, r->seconds);
     fclose(file);
 }
@@ -495,6 +498,8 @@ static bool take_arguments(arguments *a, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0)
             a->list = true;
+        else if (strcmp(argv[i], "--unreduced") == 0)
+            lab->options.unreduced = true;
         else if (strcmp(argv[i], "--strict") == 0)
             lab->options.strict = true;
         else if (strcmp(argv[i], "--brief") == 0)
@@ -521,7 +526,7 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
-    if (o->strategy == STRATEGY_STATES)
+    if (o->strategy == STRATEGY_STATES || o->strategy == STRATEGY_BOUNDED_STATES)
         o->jobs = 1; /* each would visit all states */
     if (o->checkpoint != NULL) { /* random schedules are not in the tree */
         o->strategy = STRATEGY_DPOR;

@@ -27,7 +27,6 @@
 typedef struct hot_page {
     char *page;
     char *copy;
-    uint64_t hash; /* of the copy */
 } hot_page;
 
 typedef struct saved_stack {
@@ -177,7 +176,7 @@ static void make_hot(uintptr_t address)
 
     if (memory->hot_count == MAX_HOT)
         lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program writes to more than %d pages", MAX_HOT);
-    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE), lab_memory_hash_bytes(0, page, PAGE)};
+    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE)};
     mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 }
 
@@ -261,17 +260,53 @@ uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* A page that equals its state at the start adds nothing, whether or not it was ever written. */
+/* Of a word and its address; the sum over any words is a hash of the set. */
+static uint64_t hash_word(uint64_t word, uintptr_t address)
+{
+    uint64_t x = word * 0x9E3779B97F4A7C15ull + address;
+
+    x = (x ^ x >> 32) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ x >> 29) * 0x94D049BB133111EBull;
+    return x ^ x >> 32;
+}
+
+#define AT_ONCE 8 /* words */
+
+/* Of those words of a page that have changed: a page that equals its state at the start adds nothing. */
+static uint64_t hash_changes(const hot_page *hot)
+{
+    const uint64_t *now = (const uint64_t *)hot->page, *start = (const uint64_t *)hot->copy;
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < PAGE / sizeof(*now); i += AT_ONCE) {
+        uint64_t changes = 0;
+
+        for (size_t j = i; j < i + AT_ONCE; j++)
+            changes |= now[j] ^ start[j];
+        for (size_t j = i; changes != 0 && j < i + AT_ONCE; j++)
+            hash += now[j] != start[j] ? hash_word(now[j], (uintptr_t)&now[j]) : 0;
+    }
+    return hash;
+}
+
+uint64_t lab_memory_hash_region(const void *from, size_t size)
+{
+    const uint64_t *words = from;
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < size / sizeof(*words); i++)
+        hash += hash_word(words[i], (uintptr_t)&words[i]);
+    return hash;
+}
+
 uint64_t lab_memory_hash(void)
 {
-    uint64_t hash = 0;
     size_t heap = (size_t)(lab->run.heap_top - lab->start.heap_top) & ~7ul;
+    uint64_t hash = heap + lab_memory_hash_region(lab->start.heap_top, heap);
 
-    for (uint32_t i = 0; i < memory->hot_count; i++) {
-        const hot_page *hot = &memory->hot[i];
-        hash += (lab_memory_hash_bytes(0, hot->page, PAGE) - hot->hash) * ((uintptr_t)hot->page | 1);
-    }
-    return lab_memory_hash_bytes(hash + heap, lab->start.heap_top, heap);
+    for (uint32_t i = 0; i < memory->hot_count; i++)
+        hash += hash_changes(&memory->hot[i]);
+    return hash;
 }
 
 /* The heap. A block that is freed stays poisoned for the rest of the schedule, unless it is reused (reuse.c). */

@@ -48,6 +48,7 @@ void lab_process_kill(lab_thread *t)
 {
     uint32_t number = t->process;
 
+    lab_states_search_all();
     lab->run.killed |= 1u << number; /* its state follows as a step of its own */
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *other = &lab->run.threads[i];

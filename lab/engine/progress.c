@@ -182,7 +182,7 @@ static void show(double now)
             lab->result.schedules + lab->result.pruned, rate, lab->replay_count);
     if (lab->active == STRATEGY_DPOR)
         fprintf(stderr, ", about %.1f %% of the tree", 100 * estimate());
-    else if (lab->active == STRATEGY_BOUNDED)
+    else if (lab->active == STRATEGY_BOUNDED || lab->active == STRATEGY_BOUNDED_STATES)
         fprintf(stderr, ", about %.1f %% with %u preemptions", 100 * estimate(), lab->options.preemptions);
 }
 

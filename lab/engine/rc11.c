@@ -126,19 +126,23 @@ static void insert(lab_cell *c, int32_t number, int32_t after)
     c->position = lab->versions[c->newest].position;
 }
 
-static bool knows(const lab_thread *t, const lab_vclock *clocks)
+static bool knows(const lab_vclock *clock, const lab_vclock *reads)
 {
     bool any = false;
 
     for (int i = 0; i < MAX_THREADS; i++)
-        any |= (clocks->at[i] <= t->sync.at[i]) | (clocks->at[i] <= t->beyond.at[i]);
+        any |= reads->at[i] <= clock->at[i];
     return any;
+}
+
+static bool shows(const lab_vclock *clock, const lab_version *v)
+{
+    return v->writer == MAX_THREADS || v->clock <= clock->at[v->writer] || knows(clock, &v->read);
 }
 
 static bool has_seen(const lab_thread *t, const lab_version *v)
 {
-    return v->writer == MAX_THREADS || v->clock <= t->sync.at[v->writer] || v->clock <= t->beyond.at[v->writer] ||
-           knows(t, &v->read);
+    return shows(&t->sync, v) || shows(&t->beyond, v);
 }
 
 /* Relations of events. */
@@ -478,8 +482,13 @@ static void append(lab_thread *t, lab_c11_event *e)
     t->last_event = number;
     if (e->cell != NO_CELL)
         lab->cells[e->cell].last_event = number;
-    if (e->strong)
-        lab->strong[lab->run.strong++] = number;
+    if (!e->strong)
+        return;
+    lab->strong[lab->run.strong++] = number;
+    if (e->cell != NO_CELL && !(lab->cells[e->cell].strong_users >> t->number & 1)) {
+        lab->cells[e->cell].strong_users |= 1u << t->number;
+        lab->users_changes++;
+    }
 }
 
 static void acquire(lab_thread *t, const lab_version *v, int order)
@@ -552,6 +561,7 @@ void lab_c11_write(lab_thread *t, uint32_t number, int32_t after, u128 value, in
 /* Sequentially consistent. It has nothing after it, so it is always possible. */
 void lab_c11_fence(lab_thread *t)
 {
+    lab_states_give_up();
     append(t, draft(t, NO_CELL, -1, C11_LOAD, __ATOMIC_SEQ_CST));
     event_at(t->last_event)->reads = false;
     lab->run.fences++;
@@ -577,4 +587,159 @@ void lab_c11_barrier_all(void)
         lab_clock_join(&t->beyond, &begin);
         t->sync.at[t->number]++;
     }
+}
+
+/*
+ * The state, for states.c: all of an execution that what comes later depends on, besides the newest values, which are in memory.
+ *
+ * A clock matters by which versions it shows. Of each cell a thread may choose the newest version that its clock shows, and newer
+ * ones. So the *live* versions of a cell are those from the oldest that one of its users may choose. Of these the state has the
+ * values in modification order, and what a thread that acquires them gets. A clock is replaced by its *view*: of each cell that has
+ * several live versions, the newest that it shows. The view of two clocks that are joined is the newer of the two, cell by cell. A
+ * version or a read that is still to come is shown by none of the clocks that there are, except for its own thread's: a thread's
+ * clock advances when it is given to others.
+ *
+ * Axiom 3 decides nothing about a choice unless an access that is sequentially consistent chooses a version older than a
+ * sequentially consistent store. While no thread that makes such accesses of a cell (in any schedule so far) has such a store there
+ * still to see, no event that comes later has an edge of psc to one of the past, so the past is in no cycle. Other states are not
+ * noted, and a program with sequentially consistent fences is not searched by states. When a cell gets another user, the search
+ * starts over.
+ */
+#define MAX_OPEN 64
+
+typedef struct open_cells {
+    uint32_t count;
+    struct {
+        const lab_cell *cell;
+        uint32_t base; /* position of the oldest live version */
+    } of[MAX_OPEN];
+} open_cells;
+
+static uint32_t shown_position(const lab_cell *c, const lab_vclock *sync, const lab_vclock *beyond)
+{
+    int32_t v = c->newest;
+
+    while (!shows(sync, &lab->versions[v]) && !shows(beyond, &lab->versions[v]) && lab->versions[v].older >= 0)
+        v = lab->versions[v].older;
+    return lab->versions[v].position;
+}
+
+/* A thread that does not exist yet will get the clock of one that does. */
+static bool may_use(const lab_cell *c, const lab_thread *t)
+{
+    return t->state != THREAD_DONE && ((c->users >> t->number & 1) || c->users >> lab->run.thread_count != 0);
+}
+
+static bool has_versions(const lab_cell *c)
+{
+    return c->generation == lab->generation && c->size != 0 && c->size <= 16 && c->newest >= 0 && lab_cell_is_shared(c);
+}
+
+/* The position of the oldest live version; 0: psc may matter. */
+static uint32_t find_base(const lab_cell *c)
+{
+    uint32_t base = lab->versions[c->newest].position;
+
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *t = &lab->run.threads[i];
+
+        if (!may_use(c, t))
+            continue;
+        uint32_t shown = shown_position(c, &t->sync, &t->beyond);
+        bool strong = (c->strong_users >> i & 1) || c->users >> lab->run.thread_count != 0;
+        for (int32_t v = c->newest; strong && v >= 0 && lab->versions[v].position > shown; v = lab->versions[v].older)
+            if (lab->versions[v].event >= 0 && event_at(lab->versions[v].event)->strong)
+                return 0;
+        base = shown < base ? shown : base;
+    }
+    return base;
+}
+
+static bool is_nothing(const lab_vclock *clock)
+{
+    uint32_t any = 0;
+
+    for (int i = 0; i < MAX_THREADS; i++)
+        any |= clock->at[i];
+    return any == 0;
+}
+
+static uint64_t hash_view(uint64_t hash, const open_cells *open, const lab_vclock *clock)
+{
+    static const lab_vclock nothing;
+
+    if (is_nothing(clock))
+        return lab_memory_hash_bytes(hash, &nothing, sizeof(uint64_t));
+    for (uint32_t i = 0; i < open->count; i++) {
+        uint64_t shown = shown_position(open->of[i].cell, clock, &nothing);
+
+        shown = shown > open->of[i].base ? shown - open->of[i].base : 0;
+        hash = lab_memory_hash_bytes(hash, &shown, sizeof(shown));
+    }
+    return hash;
+}
+
+static uint64_t hash_versions(uint64_t hash, const lab_cell *c, uint32_t base, const open_cells *open)
+{
+    for (int32_t i = c->newest; i >= 0 && lab->versions[i].position >= base; i = lab->versions[i].older) {
+        const lab_version *v = &lab->versions[i];
+        uint64_t parts[] = {(uintptr_t)c->address, (uint64_t)v->value, (uint64_t)(v->value >> 64), v->modifies, c->neighbour,
+                            c->stored, c->stored_size};
+
+        hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
+        hash = lab_memory_hash_bytes(hash, v->behind, sizeof(v->behind));
+        hash = hash_view(hash, open, &v->release);
+        hash = hash_view(hash, open, &v->beyond);
+    }
+    return hash;
+}
+
+static uint64_t hash_thread(uint64_t hash, const lab_thread *t, const open_cells *open)
+{
+    hash = hash_view(hash, open, &t->sync);
+    hash = hash_view(hash, open, &t->beyond);
+    hash = hash_view(hash, open, &t->fence_acquire);
+    hash = t->fenced ? hash_view(hash + 1, open, &t->fence_release) : hash;
+    for (uint32_t i = 0; i < t->watched_count; i++) { /* what it will not read again: stays_behind */
+        const lab_watched *w = &t->watch[i];
+        uint64_t parts[] = {w->pc, w->cell, w->callers, w->value};
+
+        hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
+    }
+    return hash;
+}
+
+uint64_t lab_c11_hash(void)
+{
+    open_cells open = {0};
+    uint64_t hash = 1;
+
+    if (lab->run.operations != 0 || lab->start.reuses != 0)
+        return 0;
+    for (uint32_t i = 1; i < lab->cell_count; i++) {
+        const lab_cell *c = &lab->cells[i];
+
+        if (!has_versions(c))
+            continue;
+        uint32_t base = find_base(c);
+        if (base == 0 || open.count == MAX_OPEN)
+            return 0;
+        if (base != lab->versions[c->newest].position) {
+            open.of[open.count].cell = c;
+            open.of[open.count++].base = base;
+        }
+    }
+    for (uint32_t i = 1; i < lab->cell_count; i++) {
+        const lab_cell *c = &lab->cells[i];
+
+        if (c->generation != lab->generation)
+            continue;
+        if (has_versions(c))
+            hash = hash_versions(hash, c, find_base(c), &open);
+        hash = hash_view(hash, &open, &c->release);
+        hash = hash_view(hash, &open, &c->beyond);
+    }
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        hash = hash_thread(hash, &lab->run.threads[i], &open);
+    return hash | 1;
 }

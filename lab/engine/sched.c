@@ -133,13 +133,23 @@ static bool somebody_is_ready(void)
     return false;
 }
 
+/* This was the last one that may come early: the search never sees another one come later, so each is tried instead. */
+static void try_other_timeouts(const lab_thread *t)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (i != t->number && lab->run.threads[i].deadline != 0)
+            lab_dpor_instead((uint8_t)i);
+}
+
 /* Early: other threads could run, or another timeout is due first. */
 static void time_out(lab_thread *t, bool is_next)
 {
     t->timed_out = true;
-    if ((somebody_is_ready() || !is_next) && lab->run.timeouts != 0)
+    if ((somebody_is_ready() || !is_next) && lab->run.timeouts != 0) {
         lab->run.timeouts -= lab->run.timeouts != UNLIMITED;
-    else if (++lab->run.lonely_timeouts == MAX_LONELY_TIMEOUTS)
+        if (lab->run.timeouts == 0)
+            try_other_timeouts(t);
+    } else if (++lab->run.lonely_timeouts == MAX_LONELY_TIMEOUTS)
         lab_stuck_fail(VERDICT_LIVELOCK);
 }
 

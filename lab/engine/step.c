@@ -5,7 +5,7 @@ void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab
 {
     if (earlier == NO_STEP || lab->steps[earlier].thread == t->number)
         return;
-    if (!lab_step_happened_before(earlier, before) && lab->active == STRATEGY_DPOR)
+    if (!lab_step_happened_before(earlier, before) && lab_dpor_is_active())
         lab_dpor_race(earlier, own, before);
     lab_clock_join(&t->dep, &lab->steps[earlier].dep);
 }
@@ -26,10 +26,25 @@ static void order_access(lab_thread *t, lab_access a, int32_t own, const lab_vcl
     }
     if (!(c->users >> t->number & 1) || (a.write && !c->written)) {
         bool shared = lab_cell_is_shared(c);
+        lab->users_changes++;
         c->users |= 1u << t->number;
         c->written |= a.write;
         lab->shared_changes += lab_cell_is_shared(c) && !shared;
     }
+}
+
+/* An operation that has returned precedes those that begin later: the two steps do not commute. */
+static void order_in_history(lab_thread *t, int32_t own, const lab_vclock *before)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *other = &lab->run.threads[i];
+        lab_step_order_after(t, t->op.kind == OP_BEGIN ? other->last_return : other->last_begin, own, before);
+    }
+    if (t->op.kind == OP_BEGIN)
+        t->last_begin = own;
+    else
+        t->last_return = own;
+    lab_states_search_all();
 }
 
 void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
@@ -53,6 +68,8 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
         if (accesses[i].cell != NO_CELL)
             order_access(t, accesses[i], own, &before);
     lab_step_order_after(t, t->last_interrupt, own, &before);
+    if (t->op.kind == OP_BEGIN || t->op.kind == OP_RETURN)
+        order_in_history(t, own, &before);
     s->dep = t->dep;
     t->last_step = own;
     if (lab->run.yielders != 0) {
@@ -85,6 +102,7 @@ void lab_step_follow_all(lab_thread *t)
 {
     lab_vclock before = t->dep;
 
+    lab_states_search_all();
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_step_order_after(t, lab->run.threads[i].last_step, t->last_step, &before);
         if (i != t->number)

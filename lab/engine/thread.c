@@ -114,6 +114,8 @@ static lab_thread *new_thread(void (*routine)(void *), void *argument, const cha
     t->argument = argument;
     t->last_step = NO_STEP;
     t->last_interrupt = NO_STEP;
+    t->last_begin = NO_STEP;
+    t->last_return = NO_STEP;
     t->last_event = -1;
     t->sync.at[t->number] = 1;
     t->entry = (uintptr_t)routine;
