@@ -150,8 +150,10 @@ static void test_tagged_references(void **state)
     HANDLE handle;
     PVOID object;
     (void)state;
-    assert_int_equal(ObReferenceObjectWithTag(thread, 0x54616721), ObReferenceObject(thread) - 1);
-    assert_int_equal(ObDereferenceObjectWithTag(thread, 0x54616721), ObDereferenceObject(thread) + 1);
+    LONG_PTR references = ObReferenceObject(thread);
+    assert_int_equal(ObReferenceObjectWithTag(thread, 0x54616721), references + 1);
+    assert_int_equal(ObDereferenceObjectWithTag(thread, 0x54616721), references);
+    ObDereferenceObject(thread);
     assert_int_equal(ObReferenceObjectByPointerWithTag(thread, 0, *PsThreadType, KernelMode, 0x54616721), STATUS_SUCCESS);
     ObDereferenceObjectDeferDeleteWithTag(thread, 0x54616721);
     assert_int_equal(ObOpenObjectByPointer(thread, OBJ_KERNEL_HANDLE, NULL, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &handle),
