@@ -44,7 +44,7 @@ NTKERNELAPI NTSTATUS IoTestUnloadDriver(PDRIVER_OBJECT DriverObject);
 NTKERNELAPI NTSTATUS IoTestOpen(PDEVICE_OBJECT DeviceObject, PFILE_OBJECT *FileObject);
 NTKERNELAPI NTSTATUS IoTestOpenByName(PUNICODE_STRING Name, PFILE_OBJECT *FileObject);
 
-/* Closes it: IRP_MJ_CLEANUP and IRP_MJ_CLOSE. At PASSIVE_LEVEL. Only in Interlock. */
+/* Closes it: IRP_MJ_CLEANUP and IRP_MJ_CLOSE. Needs no memory. At PASSIVE_LEVEL. Only in Interlock. */
 NTKERNELAPI VOID IoTestClose(PFILE_OBJECT FileObject);
 
 /* Requests. Each is finished once; until then any thread may cancel it. */

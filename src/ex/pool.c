@@ -156,11 +156,11 @@ static DECLSPEC_NORETURN VOID ExpBadFree(PVOID Block, ULONG State)
 
 VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
 {
-    PEXP_POOL_HEADER Header = ExpPoolHeader(P);
     ULONG State = EXP_POOL_ALLOCATED;
     if (P == NULL || (ULONG_PTR)P % MEMORY_ALLOCATION_ALIGNMENT != 0) {
         ExpBadFree(P, 0);
     }
+    PEXP_POOL_HEADER Header = ExpPoolHeader(P);
     if (Tag != 0 && Header->State == EXP_POOL_ALLOCATED && Tag != Header->Tag) {
         KeBugCheckEx(BAD_POOL_CALLER, EXP_WRONG_TAG, (ULONG_PTR)P, Header->Tag, Tag);
     }

@@ -96,7 +96,7 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     IOP_CALL Call = {
         .Irp = Irp, .Serial = Irp->AllocationProcessorNumber, .Location = Irp->CurrentLocation};
     PDRIVER_DISPATCH Routine = DeviceObject->DriverObject->MajorFunction[Location->MajorFunction];
-    KiEnterCallFrame(Thread, &Call.Frame);
+    KiEnterCallFrame(Thread, &Call.Frame, __builtin_frame_address(0));
     NTSTATUS Status = IopDispatch(Thread, Routine, DeviceObject, Irp);
     KiLeaveCallFrame(Thread, &Call.Frame);
     IopCheckReturn(&Call, Status, Routine, DeviceObject);

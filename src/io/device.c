@@ -16,8 +16,6 @@
 
 #include "../ob/namespace.h"
 
-#define IOP_STACK_LIMIT 126
-
 typedef struct _IOP_CLIENT {
     struct _IOP_CLIENT *Next;
     PVOID Id;
@@ -361,7 +359,7 @@ NTSTATUS IoAttachDeviceToDeviceStackSafe(PDEVICE_OBJECT SourceDevice, PDEVICE_OB
     KIRQL OldIrql = IopLockDatabase();
     PDEVICE_OBJECT Top = IopTopOf(TargetDevice);
     NTSTATUS Status = STATUS_NO_SUCH_DEVICE;
-    if (!IopDeviceOf(Top)->DeletePending && Top->StackSize < IOP_STACK_LIMIT) {
+    if (!IopDeviceOf(Top)->DeletePending && Top->StackSize < IOP_MOST_LOCATIONS) {
         IopDeviceOf(SourceDevice)->AttachedTo = Top;
         SourceDevice->StackSize = (CCHAR)(Top->StackSize + 1);
         SourceDevice->AlignmentRequirement = Top->AlignmentRequirement;

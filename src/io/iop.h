@@ -11,6 +11,8 @@
 #define IOP_BUFFER_TAG 0x20206f49u /* "Io  " */
 #define IOP_MDL_TAG 0x206c644du    /* "Mdl " */
 
+#define IOP_MOST_LOCATIONS 126     /* of a packet, and of a stack: CurrentLocation is a CHAR, and may be one higher */
+
 /* Kinds of DRIVER_VERIFIER_IOMANAGER_VIOLATION. */
 #define IOP_FREED_NO_IRP 0x01
 #define IOP_FREED_THREAD_IRP 0x02

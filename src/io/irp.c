@@ -10,8 +10,6 @@
  */
 #include "iop.h"
 
-#define IOP_MOST_LOCATIONS 126 /* CurrentLocation is a CHAR, and may be one higher */
-
 VOID IopStop(ULONG Kind, PVOID Routine, PIRP Irp, PDEVICE_OBJECT Device)
 {
     KeBugCheckEx(DRIVER_VERIFIER_IOMANAGER_VIOLATION, Kind, (ULONG_PTR)Routine, (ULONG_PTR)Irp, (ULONG_PTR)Device);

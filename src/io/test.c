@@ -139,6 +139,19 @@ static NTSTATUS IopTestDone(PDEVICE_OBJECT Device, PIRP Irp, PVOID Context)
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
+static VOID IopSendRequest(PIO_TEST_REQUEST Request, PFILE_OBJECT File, PDEVICE_OBJECT Device, PIRP Irp)
+{
+    Request->Irp = Irp;
+    Request->File = File;
+    KeInitializeEvent(&Request->Done, NotificationEvent, FALSE);
+    ObReferenceObject(File);
+    Irp->RequestorMode = UserMode;
+    Irp->Tail.Overlay.OriginalFileObject = File;
+    IoGetNextIrpStackLocation(Irp)->FileObject = File;
+    IoSetCompletionRoutine(Irp, IopTestDone, Request, TRUE, TRUE, TRUE);
+    Request->Pended = IofCallDriver(Device, Irp) == STATUS_PENDING;
+}
+
 /* Takes over the packet, which may be NULL. */
 static PIO_TEST_REQUEST IopSendTest(PFILE_OBJECT File, PDEVICE_OBJECT Device, PIRP Irp)
 {
@@ -150,15 +163,7 @@ static PIO_TEST_REQUEST IopSendTest(PFILE_OBJECT File, PDEVICE_OBJECT Device, PI
         }
         return NULL;
     }
-    Request->Irp = Irp;
-    Request->File = File;
-    KeInitializeEvent(&Request->Done, NotificationEvent, FALSE);
-    ObReferenceObject(File);
-    Irp->RequestorMode = UserMode;
-    Irp->Tail.Overlay.OriginalFileObject = File;
-    IoGetNextIrpStackLocation(Irp)->FileObject = File;
-    IoSetCompletionRoutine(Irp, IopTestDone, Request, TRUE, TRUE, TRUE);
-    Request->Pended = IofCallDriver(Device, Irp) == STATUS_PENDING;
+    IopSendRequest(Request, File, Device, Irp);
     return Request;
 }
 
@@ -218,13 +223,19 @@ NTSTATUS IoTestWait(PIO_TEST_REQUEST Request, PLARGE_INTEGER Timeout)
     return KeWaitForSingleObject(&Request->Done, Executive, KernelMode, FALSE, Timeout);
 }
 
-NTSTATUS IoTestFinish(PIO_TEST_REQUEST Request, PIO_STATUS_BLOCK IoStatusBlock)
+static IO_STATUS_BLOCK IopFinishRequest(PIO_TEST_REQUEST Request)
 {
     IoTestWait(Request, NULL);
     IO_STATUS_BLOCK Result = Request->Irp->IoStatus;
     IopFreeBuffers(Request->Irp);
     IoFreeIrp(Request->Irp);
     ObDereferenceObject(Request->File);
+    return Result;
+}
+
+NTSTATUS IoTestFinish(PIO_TEST_REQUEST Request, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    IO_STATUS_BLOCK Result = IopFinishRequest(Request);
     ExFreePoolWithTag(Request, IOP_IRP_TAG);
     if (IoStatusBlock != NULL) {
         *IoStatusBlock = Result;
@@ -284,6 +295,20 @@ static NTSTATUS IopSendAndWait(PFILE_OBJECT File, UCHAR MajorFunction)
     return Request != NULL ? IoTestFinish(Request, NULL) : STATUS_INSUFFICIENT_RESOURCES;
 }
 
+/* The same without memory: closing cannot fail. */
+static VOID IopSendAtClose(PFILE_OBJECT File, UCHAR MajorFunction)
+{
+    UCHAR Memory[IoSizeOfIrp(IOP_MOST_LOCATIONS)] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
+    PDEVICE_OBJECT Device = IoGetRelatedDeviceObject(File);
+    PIRP Irp = (PIRP)Memory;
+    IO_TEST_REQUEST Request = {.Irp = Irp};
+    IoInitializeIrp(Irp, IoSizeOfIrp((UCHAR)Device->StackSize), Device->StackSize);
+    Irp->Tail.Overlay.Thread = PsGetCurrentThread();
+    IoGetNextIrpStackLocation(Irp)->MajorFunction = MajorFunction;
+    IopSendRequest(&Request, File, Device, Irp);
+    IopFinishRequest(&Request);
+}
+
 NTSTATUS IoTestOpen(PDEVICE_OBJECT DeviceObject, PFILE_OBJECT *FileObject)
 {
     OBP_BLUEPRINT Blueprint = {&IopFileType, sizeof(FILE_OBJECT), IopInitializeFile, DeviceObject};
@@ -332,8 +357,8 @@ NTSTATUS IoTestOpenByName(PUNICODE_STRING Name, PFILE_OBJECT *FileObject)
 
 VOID IoTestClose(PFILE_OBJECT FileObject)
 {
-    IopSendAndWait(FileObject, IRP_MJ_CLEANUP);
+    IopSendAtClose(FileObject, IRP_MJ_CLEANUP);
     FileObject->Flags |= FO_CLEANUP_COMPLETE;
-    IopSendAndWait(FileObject, IRP_MJ_CLOSE);
+    IopSendAtClose(FileObject, IRP_MJ_CLOSE);
     ObDereferenceObject(FileObject);
 }

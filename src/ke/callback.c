@@ -29,6 +29,51 @@ static const BOOLEAN KiCallbackSearched[KiCallbackKinds] = {
     [KiCallbackDriver] = TRUE,     [KiCallbackNotification] = TRUE,
 };
 
+/* Calls. */
+
+#define KI_CALL_FRAME_CHECK ((ULONG_PTR)0x4b6943616c6c4672)
+
+/* The frame may be gone: it is read as it is. */
+static __attribute__((no_sanitize("address"))) ULONG_PTR KiCheckOfCallFrame(const KI_CALL_FRAME *Frame)
+{
+    return KI_CALL_FRAME_CHECK ^ (ULONG_PTR)Frame ^ (ULONG_PTR)Frame->Outer ^ (ULONG_PTR)Frame->Place;
+}
+
+__attribute__((no_sanitize("address"))) PKI_CALL_FRAME KiLiveCallFrame(PKI_CALL_FRAME Frame, PVOID Place)
+{
+    return Frame != NULL && Frame->Check == KiCheckOfCallFrame(Frame) && (ULONG_PTR)Frame->Place > (ULONG_PTR)Place
+               ? Frame
+               : NULL;
+}
+
+VOID KiEnterCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame, PVOID Place)
+{
+    Frame->Outer = KiLiveCallFrame(Thread->CallFrames, Place);
+    Frame->Place = Place;
+    Frame->ExceptionList = Thread->ExceptionList;
+    Frame->ExpectedBugCheck = Thread->ExpectedBugCheck;
+    Frame->Check = KiCheckOfCallFrame(Frame);
+    Thread->CallFrames = Frame;
+}
+
+VOID KiLeaveCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame)
+{
+    Thread->CallFrames = Frame->Outer;
+    Frame->Check = 0;
+}
+
+VOID KiDropCallFrames(PKTHREAD Thread, PVOID ExceptionFrame, PVOID Expectation)
+{
+    PKI_CALL_FRAME Frame = KiLiveCallFrame(Thread->CallFrames, __builtin_frame_address(0));
+    while (Frame != NULL && ((ExceptionFrame != NULL && Frame->ExceptionList == ExceptionFrame) ||
+                             (Expectation != NULL && Frame->ExpectedBugCheck == Expectation))) {
+        KiLeaveCallFrame(Thread, Frame);
+        Frame = KiLiveCallFrame(Thread->CallFrames, __builtin_frame_address(0));
+    }
+}
+
+/* What a routine leaves behind. */
+
 VOID KiNoteCallback(PKTHREAD Thread, PKI_CALLBACK Callback)
 {
     *Callback = (KI_CALLBACK){

@@ -24,51 +24,27 @@ typedef enum _KI_CALLBACK_KIND {
 } KI_CALLBACK_KIND;
 
 /*
- * A call of a routine of the program that the caller keeps account of, on the stack of the thread that makes it. The frames
- * of a thread are a list, innermost first.
+ * A call of a routine of the program that the caller keeps account of, in a variable of the caller. The frames of a thread
+ * are a list, innermost first.
  *
- * A routine may be left without a return. A raised status and a bugcheck that a test expects drop the frames that they
- * jump over. The longjmp of a test framework does not: then the list begins with frames in memory that others use by now.
- * A frame that is not above the newest one on the stack, or whose Check is wrong, is such a frame, and ends the list.
+ * A routine may be left without a return. A raised status and a bugcheck that a test expects jump to the innermost frame
+ * of __try, or place that expects one: the calls that were made since then are dropped. The longjmp of a test framework
+ * tells nobody: then the list begins with frames in memory that others use by now. A frame whose caller is not above the
+ * newest one on the stack, or whose Check is wrong, is such a frame, and ends the list. (The address of the variable itself
+ * says nothing: AddressSanitizer keeps variables elsewhere.)
  */
 typedef struct _KI_CALL_FRAME {
     struct _KI_CALL_FRAME *Outer;
     ULONG_PTR Check;
+    PVOID Place;            /* of the caller, on the stack */
+    PVOID ExceptionList;    /* of the thread, when the call was made, and */
+    PVOID ExpectedBugCheck; /* likewise */
 } KI_CALL_FRAME, *PKI_CALL_FRAME;
 
-#define KI_CALL_FRAME_CHECK ((ULONG_PTR)0x4b6943616c6c4672)
-
-FORCEINLINE ULONG_PTR KiCheckOfCallFrame(const KI_CALL_FRAME *Frame)
-{
-    return KI_CALL_FRAME_CHECK ^ (ULONG_PTR)Frame ^ (ULONG_PTR)Frame->Outer;
-}
-
-/* The frame, if its routine was not left without a return; otherwise NULL. Place: in the caller's stack frame. */
-FORCEINLINE PKI_CALL_FRAME KiLiveCallFrame(PKI_CALL_FRAME Frame, PVOID Place)
-{
-    return Frame != NULL && (PVOID)Frame > Place && Frame->Check == KiCheckOfCallFrame(Frame) ? Frame : NULL;
-}
-
-FORCEINLINE VOID KiEnterCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame)
-{
-    Frame->Outer = KiLiveCallFrame(Thread->CallFrames, Frame);
-    Frame->Check = KiCheckOfCallFrame(Frame);
-    Thread->CallFrames = Frame;
-}
-
-FORCEINLINE VOID KiLeaveCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame)
-{
-    Thread->CallFrames = Frame->Outer;
-    Frame->Check = 0;
-}
-
-/* Before a jump to a frame of the stack: the calls below it will not return. */
-FORCEINLINE VOID KiDropCallFrames(PKTHREAD Thread, PVOID JumpTarget)
-{
-    while (Thread->CallFrames != NULL && (PVOID)Thread->CallFrames < JumpTarget) {
-        KiLeaveCallFrame(Thread, Thread->CallFrames);
-    }
-}
+PKI_CALL_FRAME KiLiveCallFrame(PKI_CALL_FRAME Frame, PVOID Place); /* NULL if it is left, or if there is none */
+VOID KiEnterCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame, PVOID Place);
+VOID KiLeaveCallFrame(PKTHREAD Thread, PKI_CALL_FRAME Frame);
+VOID KiDropCallFrames(PKTHREAD Thread, PVOID ExceptionFrame, PVOID Expectation); /* those inside; the other one is NULL */
 
 #define KI_RETURNED_WITH_LOCK 0x494C0003 /* a kind of DRIVER_VERIFIER_DETECTED_VIOLATION, Interlock's own */
 

@@ -46,7 +46,7 @@ static DECLSPEC_NORETURN VOID KiJumpToFrame(PKTHREAD Thread, PKEXCEPTION_FRAME F
 {
     Frame->Entered = FALSE;
     Thread->ExceptionList = Frame->Next;
-    KiDropCallFrames(Thread, Frame);
+    KiDropCallFrames(Thread, Frame, NULL);
     longjmp(Frame->Context, How);
 }
 

@@ -172,7 +172,7 @@ static VOID KiRestoreThread(PKTHREAD Thread, const VF_EXPECTATION *Expectation, 
     Thread->ServiceDepth = Expectation->ServiceDepth;
     Thread->ApcState.KernelApcInProgress = Expectation->KernelApcInProgress;
     Thread->ExceptionList = Expectation->ExceptionList;
-    KiDropCallFrames(Thread, (PVOID)Expectation);
+    KiDropCallFrames(Thread, NULL, (PVOID)(ULONG_PTR)Expectation);
     if (Thread->SystemAffinityActive && !Expectation->SystemAffinityActive) {
         KeRevertToUserAffinityThread();
     }

@@ -1,7 +1,9 @@
-/* Addresses of users, local time, the resolution of the clock, whose thread and process it is. */
+/* Addresses of users, local time, the resolution of the clock, whose thread and process it is, and other small things for drivers. */
 #include <interlock/exception.h>
+#include <interlock/io.h>
 #include <interlock/nt.h>
 #include <interlock/ps.h>
+#include <interlock/rtlstring.h>
 
 #include "support.h"
 
@@ -83,6 +85,86 @@ static void test_resolution(void **state)
     assert_int_equal(NtSetTimerResolution(0, FALSE, &actual), STATUS_TIMER_RESOLUTION_NOT_SET);
 }
 
+static PVOID routine(PCWSTR name)
+{
+    UNICODE_STRING text;
+    RtlInitUnicodeString(&text, name);
+    return MmGetSystemRoutineAddress(&text);
+}
+
+static void test_routines_by_name(void **state)
+{
+    (void)state;
+    assert_ptr_equal(routine(u"KeSetEvent"), KeSetEvent);
+    assert_ptr_equal(routine(u"ZwClose"), ZwClose);
+    assert_null(routine(u"KeNoSuchRoutine"));
+    assert_null(routine(u""));
+    assert_null(routine(u"KeSetEv\u00e9nt"));
+    assert_null(routine(u"malloc"));
+    assert_null(routine(u"cmocka_unit_test"));
+}
+
+static void test_valid_addresses(void **state)
+{
+    int here = 0;
+    (void)state;
+    assert_true(MmIsAddressValid(&here));
+    assert_true(MmIsAddressValid((PVOID)(ULONG_PTR)"a constant"));
+    assert_false(MmIsAddressValid(NULL));
+    assert_false(MmIsAddressValid((PVOID)8));
+}
+
+static void test_stack_limits(void **state)
+{
+    ULONG_PTR low, high;
+    (void)state;
+    IoGetStackLimits(&low, &high);
+    assert_true((ULONG_PTR)&low > low && (ULONG_PTR)&low < high);
+    assert_true(IoGetRemainingStackSize() > 4096 && IoGetRemainingStackSize() < high - low);
+    assert_true(IoWithinStackLimits((ULONG_PTR)&low, sizeof(low)));
+    assert_false(IoWithinStackLimits((ULONG_PTR)&low, high - low));
+    assert_false(IoWithinStackLimits(low - 1, 1));
+}
+
+/* A device's registers; the buffer forms go through them in order. */
+static void test_registers(void **state)
+{
+    ULONG registers[4] = {1, 2, 3, 4}, values[4] = {0}, wanted[4] = {5, 6, 7, 8};
+    ULONG64 wide = 0;
+    UCHAR narrow = 0;
+    (void)state;
+    READ_REGISTER_BUFFER_ULONG(registers, values, 4);
+    assert_memory_equal(values, registers, sizeof(values));
+    WRITE_REGISTER_BUFFER_ULONG(registers, wanted, 4);
+    assert_memory_equal(registers, wanted, sizeof(wanted));
+    WRITE_REGISTER_ULONG64(&wide, 0x123456789abcdef0);
+    assert_int_equal(READ_REGISTER_ULONG64(&wide), 0x123456789abcdef0);
+    WRITE_REGISTER_UCHAR(&narrow, 0xff);
+    assert_int_equal(READ_REGISTER_UCHAR(&narrow), 0xff);
+}
+
+/* References with tags are references. */
+static void test_tagged_references(void **state)
+{
+    PETHREAD thread = PsGetCurrentThread();
+    HANDLE handle;
+    PVOID object;
+    (void)state;
+    LONG_PTR references = ObReferenceObject(thread);
+    assert_int_equal(ObReferenceObjectWithTag(thread, 0x54616721), references + 1);
+    assert_int_equal(ObDereferenceObjectWithTag(thread, 0x54616721), references);
+    ObDereferenceObject(thread);
+    assert_int_equal(ObReferenceObjectByPointerWithTag(thread, 0, *PsThreadType, KernelMode, 0x54616721), STATUS_SUCCESS);
+    ObDereferenceObjectDeferDeleteWithTag(thread, 0x54616721);
+    assert_int_equal(ObOpenObjectByPointer(thread, OBJ_KERNEL_HANDLE, NULL, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &handle),
+                     STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandleWithTag(handle, 0, *PsThreadType, KernelMode, 0x54616721, &object, NULL),
+                     STATUS_SUCCESS);
+    assert_ptr_equal(object, thread);
+    ObDereferenceObjectWithTag(object, 0x54616721);
+    ZwClose(handle);
+}
+
 static VOID system_thread(PVOID context)
 {
     *(PBOOLEAN)context = IoIsSystemThread(PsGetCurrentThread());
@@ -111,6 +193,11 @@ int main(void)
         cmocka_unit_test(test_local_time),
         cmocka_unit_test(test_resolution),
         cmocka_unit_test(test_threads_and_processes),
+        cmocka_unit_test(test_routines_by_name),
+        cmocka_unit_test(test_valid_addresses),
+        cmocka_unit_test(test_stack_limits),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_tagged_references),
     };
     setenv("TZ", "Asia/Kolkata", 1);
     tzset();

@@ -1,6 +1,8 @@
 /* Drivers and devices: loading, names, stacks, references, extensions, timers and work items. */
 #include "iotest.h"
 
+#include <interlock/verifier.h>
+
 static UNICODE_STRING device_name = RTL_CONSTANT_STRING(u"\\Device\\Named");
 static UNICODE_STRING link_name = RTL_CONSTANT_STRING(u"\\DosDevices\\NamedLink");
 static UNICODE_STRING event_name = RTL_CONSTANT_STRING(u"\\KernelObjects\\IoTestEvent");
@@ -212,6 +214,21 @@ static void test_drivers_that_stay(void **state)
     expect_bugcheck(DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, load_failing, NULL);
 }
 
+/* A file is closed even if memory is exhausted. */
+static void test_close_without_memory(void **state)
+{
+    PFILE_OBJECT opened;
+    LONG before = cleanups;
+    (void)state;
+    assert_int_equal(IoTestOpen(device, &opened), STATUS_SUCCESS);
+    assert_true(VfBeginFaults());
+    assert_true(VfNextFault());
+    IoTestClose(opened);
+    assert_false(VfNextFault()); /* nothing was allocated */
+    VfEndFaults();
+    assert_int_equal(cleanups, before + 1);
+}
+
 static void test_attach_to_deleted(void **state)
 {
     PDEVICE_OBJECT upper, lower;
@@ -336,6 +353,7 @@ int main(void)
         WATCHED(test_stacks),        WATCHED(test_attach_to_deleted), WATCHED(test_driver_extension),
         WATCHED(test_work_item_keeps_device), WATCHED(test_timer),    WATCHED(test_dpc_request),
         WATCHED(test_events),        WATCHED(test_delete_under_another), WATCHED(test_drivers_that_stay),
+        WATCHED(test_close_without_memory),
     };
     on_request = succeed;
     return cmocka_run_group_tests_name("io/device", tests, NULL, NULL);
