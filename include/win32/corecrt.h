@@ -888,20 +888,20 @@ INTERLOCK_INLINE unsigned long long _byteswap_uint64(unsigned long long Value)
 #define __fastfail InterlockFastfail
 #endif
 #endif
-#define INTERLOCK_ROTATE(Left, Right, Type, Bits)                                                                      \
-    INTERLOCK_INLINE Type Left(Type Value, int Shift)                                                                       \
+#define INTERLOCK_ROTATE(Left, Right, Type, Bits, Count)                                                               \
+    INTERLOCK_INLINE Type Left(Type Value, Count Shift)                                                                \
     {                                                                                                                  \
         return (Type)(Value << (Shift & (Bits - 1)) | Value >> (-Shift & (Bits - 1)));                                 \
     }                                                                                                                  \
-    INTERLOCK_INLINE Type Right(Type Value, int Shift)                                                                      \
+    INTERLOCK_INLINE Type Right(Type Value, Count Shift)                                                               \
     {                                                                                                                  \
         return (Type)(Value >> (Shift & (Bits - 1)) | Value << (-Shift & (Bits - 1)));                                 \
     }
-INTERLOCK_ROTATE(_rotl8, _rotr8, unsigned char, 8)
-INTERLOCK_ROTATE(_rotl16, _rotr16, unsigned short, 16)
-INTERLOCK_ROTATE(_rotl, _rotr, unsigned int, 32)
-INTERLOCK_ROTATE(_lrotl, _lrotr, unsigned int, 32)
-INTERLOCK_ROTATE(_rotl64, _rotr64, unsigned long long, 64)
+INTERLOCK_ROTATE(_rotl8, _rotr8, unsigned char, 8, unsigned char)
+INTERLOCK_ROTATE(_rotl16, _rotr16, unsigned short, 16, unsigned char)
+INTERLOCK_ROTATE(_rotl, _rotr, unsigned int, 32, int)
+INTERLOCK_ROTATE(_lrotl, _lrotr, unsigned int, 32, int)
+INTERLOCK_ROTATE(_rotl64, _rotr64, unsigned long long, 64, int)
 
 /* A store fence that later loads do not pass. */
 INTERLOCK_INLINE void __faststorefence(void)

@@ -7,6 +7,8 @@
 #include_next <stdlib.h>
 
 #ifdef __INTERLOCK_CC__
+#include <limits.h> /* as Microsoft's does */
+
 #include <corecrt.h>
 #endif
 

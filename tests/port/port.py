@@ -141,6 +141,10 @@ def standings(tap, trees):
     tap.case("out of scope: files, windows, registry, sockets", [] if found == expected else [found])
     tap.case("there", [] if set(names(report, "there")) == {"WaitForSingleObject", "SetEvent", "NtSetEvent"} else [report["there"]])
     tap.case("missing", [] if set(names(report, "missing")) == {"ReadProcessMemory"} else [report["missing"]])
+    made = trees.report({"a.c": "void f(void) { StringCchCopyW(a, 1, b); StringCbPrintfA(a, 1, b); _vsnprintf_s(a, 1, 1, b, c); "
+                                "_scwprintf(a); lstrcpyW(a, b); }"})
+    tap.case("functions that macros make for both kinds of characters are there",
+             [] if len(names(made, "there")) == 5 and not made["missing"] else [made["there"], made["missing"]])
     headers = {entry["name"]: entry["there"] for entry in report["headers"]}
     tap.case("headers, but not the tree's own", [] if headers == {"mswsock.h": False, "windows.h": True} else [headers])
     summary = report["summary"]
@@ -274,7 +278,7 @@ def claims(tap, trees):
     there = set(names(report, "there"))
     seen = there | set(names(report, "missing")) | set(names(report, "out_of_scope"))
     tap.case("every listed function is found", sorted(set(listed) - seen)[:20])
-    options = [f"-I{ROOT}/include", f"-I{ROOT}/include/win32", f"-I{ROOT}/include/wdk", "-mcx16", "-fshort-wchar", "-D_WIN32"]
+    options = [f"-I{ROOT}/include", f"-I{ROOT}/include/win32", f"-I{ROOT}/include/wdk", "-mcx16", "-fshort-wchar", "-D_WIN32", "-D__INTERLOCK_CC__"]
     headers = sorted(path.name for path in (ROOT / "include" / "win32").glob("*.h")
                      if path.name != "windows.h" and re.search(r"^#ifndef INTERLOCK_", path.read_text(), re.M))
     user = "#include <windows.h>\n" + "".join(f"#include <{name}>\n" for name in headers)

@@ -453,6 +453,118 @@ static void short_formats(void **state)
     assert_int_equal(_snprintf(NULL, 0, "%I64d", 12345LL), 5);
 }
 
+static void letters_and_numbers(void **state)
+{
+    char text[70] = "aBc1";
+    WCHAR wide[8] = u"aBc";
+
+    (void)state;
+    _set_invalid_parameter_handler(note_invalid);
+    assert_string_equal(_strupr(text), "ABC1");
+    assert_string_equal(_strlwr(text), "abc1");
+    assert_string_equal(_strrev(text), "1cba");
+    assert_int_equal(_strupr_s(text, 5), 0);
+    assert_string_equal(text, "1CBA");
+    assert_refused(_strlwr_s(text, 4), EINVAL); /* not terminated within the size */
+    assert_refused(_strlwr_s(NULL, 4), EINVAL);
+    assert_memory_equal(_wcsupr(wide), u"ABC", 8);
+    assert_memory_equal(_wcsrev(wide), u"CBA", 8);
+    assert_int_equal(_wcslwr_s(wide, 8), 0);
+    assert_memory_equal(wide, u"cba", 8);
+    assert_int_equal(_stricmp("ABC", "abc"), 0);
+    assert_int_equal(_strnicmp("ABCx", "abcy", 3), 0);
+    assert_int_equal(_memicmp("A\0b", "a\0B", 3), 0);
+    assert_true(_memicmp("a", "b", 1) < 0);
+    assert_string_equal(_itoa(-5, text, 10), "-5");
+    assert_string_equal(_ultoa(~0u, text, 16), "ffffffff");
+    assert_string_equal(_i64toa(-5000000000LL, text, 10), "-5000000000");
+    assert_memory_equal(_itow(42, wide, 10), u"42", 6);
+    assert_refused(_itow_s(12345678, wide, 8, 10), ERANGE);
+    assert_true(_atoi64("5000000000") == 5000000000LL && _wtoi64(u"-5000000000") == -5000000000LL);
+    assert_int_equal(_wtol(u"7x"), 7);
+    assert_true(_wtof(u"2.5") == 2.5);
+    assert_int_equal(_rotl8(0x81, 1), 3);
+    assert_int_equal(_rotr16(1, 1), 0x8000);
+    assert_int_equal(_scprintf("%d-%s", 12, "abc"), 6);
+    assert_int_equal(_scwprintf(u"%0400d", 1), 400); /* longer than the first buffer that is tried */
+    assert_int_equal(_swprintf(wide, u"%d", 123), 3);
+    _set_invalid_parameter_handler(NULL);
+}
+
+static void conversions_of_strings(void **state)
+{
+    WCHAR wide[8];
+    char text[8];
+    size_t size;
+
+    (void)state;
+    _set_invalid_parameter_handler(note_invalid);
+    assert_int_equal(mbstowcs_s(&size, NULL, 0, "gr\xc3\xbcn", 0), 0);
+    assert_int_equal(size, 5);
+    assert_int_equal(mbstowcs_s(&size, wide, 8, "gr\xc3\xbcn", _TRUNCATE), 0);
+    assert_memory_equal(wide, u"gr\u00fcn", 10);
+    assert_int_equal(mbstowcs_s(&size, wide, 8, "abcdef", 3), 0);
+    assert_int_equal(size, 4);
+    assert_memory_equal(wide, u"abc", 8);
+    assert_int_equal(mbstowcs_s(&size, wide, 4, "abcdef", _TRUNCATE), STRUNCATE);
+    assert_memory_equal(wide, u"abc", 8);
+    assert_refused(mbstowcs_s(&size, wide, 4, "abcdef", 6), ERANGE);
+    assert_int_equal(wide[0], 0);
+    assert_refused(mbstowcs_s(&size, wide, 4, NULL, 6), EINVAL);
+    assert_int_equal(mbstowcs_s(&size, wide, 8, "\xff", _TRUNCATE), EILSEQ);
+    assert_int_equal(wcstombs_s(&size, NULL, 0, u"gr\u00fcn", 0), 0);
+    assert_int_equal(size, 6);
+    assert_int_equal(wcstombs_s(&size, text, 8, u"gr\u00fcn", _TRUNCATE), 0);
+    assert_string_equal(text, "gr\xc3\xbcn");
+    assert_int_equal(wcstombs_s(&size, text, 4, u"gr\u00fcn", _TRUNCATE), STRUNCATE);
+    assert_string_equal(text, "gr"); /* no half of a character */
+    assert_int_equal(size, 3);
+    assert_refused(wcstombs_s(&size, text, 4, u"gr\u00fcn", 5), ERANGE);
+    _set_invalid_parameter_handler(NULL);
+}
+
+static void more_files_and_dates(void **state)
+{
+    struct tm date = {.tm_year = 100, .tm_mday = 1, .tm_wday = 6};
+    time_t billion = 1000000000, negative = -1;
+    char text[32];
+    FILE *file = NULL, *other = NULL;
+
+    (void)state;
+    _set_invalid_parameter_handler(note_invalid);
+    assert_int_equal(asctime_s(text, 26, &date), 0);
+    assert_string_equal(text, "Sat Jan  1 00:00:00 2000\n");
+    assert_refused(asctime_s(text, 25, &date), EINVAL);
+    assert_string_equal(text, "");
+    date.tm_mon = 12;
+    assert_refused(asctime_s(text, 26, &date), EINVAL);
+    assert_int_equal(ctime_s(text, 26, &billion), 0);
+    assert_int_equal(strlen(text), 25);
+    assert_refused(ctime_s(text, 26, &negative), EINVAL);
+    assert_int_equal(tmpfile_s(&file), 0);
+    fputs("abcdef", file);
+    rewind(file);
+    assert_int_equal(fread_s(text, sizeof(text), 1, 6, file), 6);
+    assert_refused((int)fread_s(text, 4, 1, 6, file), 0);
+    assert_int_equal(clearerr_s(file), 0);
+    assert_refused(clearerr_s(NULL), EINVAL);
+    assert_int_equal(freopen_s(&other, "/dev/null", "r", file), 0);
+    assert_refused(freopen_s(&other, "", "r", file), EINVAL);
+    fclose(file);
+    assert_int_equal(_wfopen_s(&file, u"/dev/null", u"r"), 0);
+    fclose(file);
+    assert_int_equal(_wfopen_s(&file, u"/nonexistent/file", u"r"), ENOENT);
+    assert_null(file);
+    assert_int_equal(_putenv_s("INTERLOCK_TEST", "one"), 0);
+    assert_string_equal(getenv("INTERLOCK_TEST"), "one");
+    assert_int_equal(_putenv("INTERLOCK_TEST=two"), 0);
+    assert_string_equal(getenv("INTERLOCK_TEST"), "two");
+    assert_int_equal(_putenv_s("INTERLOCK_TEST", ""), 0);
+    assert_null(getenv("INTERLOCK_TEST"));
+    assert_refused(_putenv_s("A=B", "x"), EINVAL);
+    _set_invalid_parameter_handler(NULL);
+}
+
 static void keys(void **state)
 {
     (void)state;
@@ -552,6 +664,9 @@ int main(void)
         cmocka_unit_test(sorting_and_searching),
         cmocka_unit_test(scanning),
         cmocka_unit_test(short_formats),
+        cmocka_unit_test(letters_and_numbers),
+        cmocka_unit_test(conversions_of_strings),
+        cmocka_unit_test(more_files_and_dates),
         cmocka_unit_test(keys),
         cmocka_unit_test(intrinsics),
         cmocka_unit_test(constants),

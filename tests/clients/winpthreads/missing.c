@@ -1,19 +1,10 @@
 /* missing.c: functions that winpthreads calls and Interlock lacks; weak, so that its own take precedence. */
-#include <stdio.h>
-
 #include <windows.h>
 
 #define MAYBE __attribute__((weak))
 
 MAYBE void _fpreset(void)
 {
-}
-
-MAYBE char *_ultoa(unsigned long value, char *text, int base)
-{
-    (void)base;
-    sprintf(text, "%lu", value);
-    return text;
 }
 
 MAYBE BOOL WINAPI SetSystemTime(const SYSTEMTIME *time)
