@@ -116,9 +116,9 @@ def texts(tap):
     for name, given, part in (
             ("nothing", b"", b"*** STOP"), ("a foreign text", b"Segmentation fault\n", b"*** STOP"),
             ("binary", bytes(range(256)) * 64, b"*** STOP"),
-            ("a report that ends in its first line", lines[at][:40].encode(), b"cut off or damaged"),
-            ("a code that is no number", b"*** STOP: 0xGG (0x1, 0x2, 0x3, 0x4)\n", b"cut off or damaged"),
-            ("three parameters", b"*** STOP: 0x1F (0x1, 0x2, 0x3)\n", b"cut off or damaged"),
+            ("a report that ends in its first line", lines[at][:40].encode(), b"truncated or damaged"),
+            ("a code that is no number", b"*** STOP: 0xGG (0x1, 0x2, 0x3, 0x4)\n", b"truncated or damaged"),
+            ("three parameters", b"*** STOP: 0x1F (0x1, 0x2, 0x3)\n", b"truncated or damaged"),
             ("a report of something else", windows + b"Collecting data for crash dump\nmore\n", b"not a report of Interlock")):
         result = explain(given)
         tap.case(f"refused: {name}", differences("status", result.returncode, 1) + differences("output", result.stdout, b"") +

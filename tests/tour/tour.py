@@ -211,7 +211,7 @@ def without_tools(tour):
     problems = expect("status", tour.status, 0) + expect("an end", bool(tour.end), True)
     for name, commands in listed():
         needs = "lab" if "interlock lab" in commands else "debugger" if "PID" in commands else None
-        said = re.match(r"This takes the (\w+), .*It was not built", tour.stops[name].output)
+        said = re.match(r"This needs the (\w+), .*It was not built", tour.stops[name].output)
         problems += expect(f"what {name} lacks", said and said.group(1), needs)
         problems += check(tour, name) if needs is None else []
     return problems
@@ -220,7 +220,7 @@ def without_tools(tour):
 def without_right(tour):
     problems = expect("status", tour.status, 0) + expect("an end", bool(tour.end), True)
     for name, commands in listed():
-        problems += expect(f"{name} says so", "may not look into processes" in tour.stops[name].output,
+        problems += expect(f"{name} says so", "may not inspect processes" in tour.stops[name].output,
                            "PID" in commands)
     return problems
 
