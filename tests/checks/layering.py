@@ -41,7 +41,7 @@ HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
 # header that includes it.
-BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "driverspecs.h", "exception.h", "guid.h", "interlocked.h", "ntdef.h", "ntstatus.h", "osversion.h", "prefix.h",
+BASE = {"annotations.h", "bugcodes.h", "dpfilter.h", "driverspecs.h", "exception.h", "guid.h", "interlocked.h", "minmax.h", "ntdef.h", "ntstatus.h", "osversion.h", "prefix.h",
         "safeinteger.h", "safestring.h", "widenames.h", "widestring.h", "windef.h", "winstatus.h"}
 MORE = {"verifier.h": "ke", "threadpool.h": "rtl", "tpenviron.h": "rtl", "rtlbitmap.h": "rtl", "rtlinteger.h": "rtl", "rtltable.h": "rtl",
         "rtlversion.h": "rtl", "rtlrandom.h": "ex", "dbg.h": "ex", "lookaside.h": "ex", "iostatus.h": "io", "irp.h": "io",
