@@ -1,4 +1,4 @@
-/* The test of toaster.c, which is a driver's source as it is. It sends requests, cancels them in between, and removes the device. */
+/* The test of toaster.c, which is a driver's source as it is: sends requests, cancels them in between, removes the device. */
 #include "toaster.h"
 
 #include <interlock/iotest.h>
@@ -18,6 +18,12 @@
             exit(1);                                                                                                   \
         }                                                                                                              \
     } while (0)
+
+static PIO_TEST_REQUEST Sent(PIO_TEST_REQUEST Request)
+{
+    CHECK(Request != NULL);
+    return Request;
+}
 
 static VOID Cancel(PVOID Context)
 {
@@ -54,9 +60,9 @@ static ULONG Race(PFILE_OBJECT File, ULONG Which)
     CHAR Text[] = "toast", Buffer[16];
     ULONG Cancelled = 0;
     HANDLE Thread;
-    PIO_TEST_REQUEST Read = IoTestRead(File, Buffer, sizeof(Buffer), 0);
+    PIO_TEST_REQUEST Read = Sent(IoTestRead(File, Buffer, sizeof(Buffer), 0));
     for (ULONG i = 0; i < WRITES; i++) {
-        Writes[i] = IoTestWrite(File, Text, sizeof(Text), 0);
+        Writes[i] = Sent(IoTestWrite(File, Text, sizeof(Text), 0));
     }
     CHECK(NT_SUCCESS(PsCreateSystemThread(&Thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, Cancel, Writes[Which])));
     IoTestCancel(Read);
@@ -86,8 +92,8 @@ int main(void)
     CHECK(SendPnp(Driver->DeviceObject, IRP_MN_START_DEVICE) == STATUS_SUCCESS);
     CHECK(SendPnp(Driver->DeviceObject, IRP_MN_QUERY_CAPABILITIES) == STATUS_NOT_SUPPORTED);
 
-    PIO_TEST_REQUEST Read = IoTestRead(File, Buffer, sizeof(Buffer), 0);
-    PIO_TEST_REQUEST Write = IoTestWrite(File, Text, sizeof(Text), 0);
+    PIO_TEST_REQUEST Read = Sent(IoTestRead(File, Buffer, sizeof(Buffer), 0));
+    PIO_TEST_REQUEST Write = Sent(IoTestWrite(File, Text, sizeof(Text), 0));
     CHECK(IoTestFinish(Write, &Iosb) == STATUS_SUCCESS && Iosb.Information == sizeof(Text));
     CHECK(IoTestFinish(Read, &Iosb) == STATUS_SUCCESS && Iosb.Information == sizeof(Text));
     CHECK(RtlCompareMemory(Buffer, Text, sizeof(Text)) == sizeof(Text));
@@ -95,11 +101,11 @@ int main(void)
     for (ULONG i = 0; i < ROUNDS; i++) {
         Cancelled += Race(File, i % WRITES);
     }
-    CHECK(IoTestFinish(IoTestControl(File, IOCTL_TOASTER_COUNT, NULL, 0, &Count, sizeof(Count)), NULL) == STATUS_SUCCESS);
+    CHECK(IoTestFinish(Sent(IoTestControl(File, IOCTL_TOASTER_COUNT, NULL, 0, &Count, sizeof(Count))), NULL) == STATUS_SUCCESS);
     CHECK(Count == WRITES * ROUNDS + 1 - Cancelled);
-    CHECK(IoTestFinish(IoTestControl(File, IOCTL_TOASTER_COUNT, NULL, 0, NULL, 0), NULL) == STATUS_BUFFER_TOO_SMALL);
+    CHECK(IoTestFinish(Sent(IoTestControl(File, IOCTL_TOASTER_COUNT, NULL, 0, NULL, 0)), NULL) == STATUS_BUFFER_TOO_SMALL);
 
-    Read = IoTestRead(File, Buffer, sizeof(Buffer), 0);
+    Read = Sent(IoTestRead(File, Buffer, sizeof(Buffer), 0));
     CHECK(!IoTestIsDone(Read));
     IoTestClose(File); /* the cleanup cancels it */
     CHECK(IoTestFinish(Read, NULL) == STATUS_CANCELLED);
