@@ -63,8 +63,9 @@
  * A hostile world
  * 11. Any process of the user may write rubbish into the file. Every index that is read is checked (range, alignment,
  *    kind), every walk is bounded by the number of records. A violation poisons the world: every call in every process
- *    returns STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. A file that was cut
- *    off is noticed by the host's fault, which maps zeros in its place.
+ *    returns STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. The finder wakes all
+ *    sleepers; it may be killed meanwhile, so each process that finds the world poisoned does so, once. A file that was
+ *    cut off is noticed by the host's fault, which maps zeros in its place.
  *
  * Everything takes the view: this process's mapping of a world. The explorer has several views of one world, each of
  * which is a process that it may kill.
