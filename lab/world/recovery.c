@@ -358,6 +358,36 @@ static void first_heir_was_told(void)
 LAB_SCENARIO(world_cleaner_of_mutants_killed, .Setup = setup_mutant, .Threads = {end_waiter_and_die, end_waiter_again},
              .Finish = first_heir_was_told, .Kills = 1);
 
+/* A wait is unlinked from between two others, one of which ends before the next cleaner comes. */
+static void setup_row(void)
+{
+    make_waiters();
+    other = make_object(WoNotificationEvent, 0, 0);
+    begin_wait(0, other);
+    begin_wait(1, other);
+    begin_wait(3, other);
+}
+
+static void end_neighbour_first(void)
+{
+    lock_after(2);
+    LabAssert(WoEndWait(&view[0], waiter[0]) == STATUS_PENDING);
+    LabAssert(WopLock(&view[0]));
+    WopEndWaiter(&view[0], waiter[1]);
+    WopUnlock(&view[0]);
+}
+
+static void third_still_waits(void)
+{
+    PWO_OBJECT event = WopAt(&view[0], other);
+    PWO_BLOCK last = ((PWO_WAITER)WopAt(&view[0], waiter[3]))->Block;
+    LabAssert(!WoIsPoisoned(&view[0]));
+    LabAssert(event->Waiters.First == waiter[3] * WO_BLOCKS && event->Waiters.Last == event->Waiters.First);
+    LabAssert(last->Next == 0 && last->Previous == 0 && last->Linked);
+}
+LAB_SCENARIO(world_unlinker_killed, .Setup = setup_row, .Threads = {end_waiter_and_die, end_neighbour_first},
+             .Finish = third_still_waits, .Kills = 1);
+
 /* Process 1 is dead and owned three mutants. The heir of the first takes it into its own list while others clean up. */
 static WO_INDEX mutants[3], own_mutant;
 

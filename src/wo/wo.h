@@ -64,8 +64,9 @@
  * A hostile world
  * 11. Any process of the user may corrupt the file. Every index that is read is checked (range, alignment, kind), every
  *    walk is bounded by the number of records. A violation poisons the world: every call in every process returns
- *    STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. A truncated file is
- *    detected by the host's fault, whose handler maps zeros in its place.
+ *    STATUS_FILE_CORRUPT_ERROR, all waits end with it, and new processes start a new world. The finder wakes all
+ *    sleepers; it may be killed meanwhile, so each process that finds the world poisoned does so, once. A truncated file
+ *    is detected by the host's fault, whose handler maps zeros in its place.
  *
  * Everything takes the view: this process's mapping of a world. The explorer has several views of one world, each of
  * which is a process that it may kill.
