@@ -110,8 +110,9 @@ def primitive_of(scenario):
 
 def extent(row):
     """How much was explored, in words."""
-    text = {"dpor": "every schedule", "states": "every state", "part": "a part, at random"}.get(row["search"])
-    text = text or f"up to {row['preemptions']} preemptions"
+    text = {"dpor": "every schedule", "states": "every state", "part": "a part, at random",
+            "bounded": f"up to {row['preemptions']} preemptions",
+            "bounded-states": f"every state up to {row['preemptions']} preemptions"}[row["search"]]
     return text + row["limits"].replace(" with ", ", ", 1).replace(" and ", ", ")
 
 
@@ -132,7 +133,7 @@ def is_whole(row):
 
 def reach(row):
     """How far the search got, to compare two of the same scenario."""
-    return 1000 if is_whole(row) else row["preemptions"]
+    return {"dpor": 1001, "states": 1000}.get(row["search"], row["preemptions"])
 
 
 def grid_summary(rows):
@@ -160,7 +161,7 @@ def render(data):
     rows = data["rows"]
     grid = [row for row in rows if row["scenario"].startswith("grid_")]
     whole = sum(map(is_whole, rows))
-    bounded = sum(row["search"] == "bounded" for row in rows)
+    bounded = sum(row["search"] in ("bounded", "bounded-states") for row in rows)
     out = [
         "# What was explored", "",
         "<!-- Made by scripts/proof from proof.json: do not edit. -->", "",
@@ -168,9 +169,10 @@ def render(data):
         "checks the models of [proof/README.md](../proof/README.md). No run failed; `make proof` does not write failures here.", "",
         "- **model**: sc, sequential consistency; RC11, all that the memory orders permit except load buffering.",
         "- **every schedule** (strategy `dpor`): each one that can make a difference, with a check for races in each.",
-        "- **every state** (strategy `states`, sc only): each reachable state; assertions, bugchecks, deadlocks and lost wakeups are",
+        "- **every state** (strategy `states`): each reachable state; assertions, bugchecks, deadlocks and lost wakeups are",
         "  complete, races are checked in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
         "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
+        "  **every state up to N preemptions** (`bounded-states`): each state that these reach.",
         "- **a part**: random schedules only. Each limit that cut a search off is named.", "",
         f"{len(rows)} runs: {whole} complete, {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
         f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
