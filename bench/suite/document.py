@@ -12,6 +12,7 @@ from . import plots, results, scale
 BEGIN, END = "<!-- bench: {} -->", "<!-- end -->"
 BEHIND = 1.05  # a peer that is this many times better is listed
 FAIR = 0.4  # a contended lock that is less fair does not count for Interlock
+LOCAL = "without a name"  # the local object beside a named one, which its row is about: no contender
 PEERS = ("glibc", "linux", "std", "nsync", "absl", "ck", "urcu", "tbb", "uv", "glib", "event", "wine")
 
 
@@ -40,7 +41,8 @@ def file_of(record):
 
 def best_of(row, side, fairness):
     """The best contender of a side with at least this fairness; None if there is none."""
-    found = [r for r in row["results"] if r["side"] == side and r.get("fairness", 1) >= fairness]
+    found = [r for r in row["results"]
+             if r["side"] == side and r["contender"] != LOCAL and r.get("fairness", 1) >= fairness]
     choose = max if results.higher_is_better(row) else min
     return choose(found, key=lambda r: r["median"]) if found else None
 
