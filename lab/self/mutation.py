@@ -151,7 +151,7 @@ def main():
             mutate(build, folder, listing.stdout + "    Because.\n", SURVIVES), 0, "Because."))
         listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", KILLED], capture_output=True, text=True)
         tap.case("explanations of what does not survive", check_run(
-            mutate(build, folder, listing.stdout + "    Because.\n", KILLED), 1, "explains what does not survive"))
+            mutate(build, folder, listing.stdout + "    Because.\n", KILLED), 1, "explains a mutant that does not survive"))
     tap.done()
 
 
