@@ -3,7 +3,7 @@
 #include <interlock/io.h>
 #include <interlock/nt.h>
 #include <interlock/ps.h>
-#include <interlock/rtlstring.h>
+#include <interlock/rtl.h>
 
 #include "support.h"
 

@@ -2,7 +2,7 @@
 #include "toaster.h"
 
 #include <interlock/iotest.h>
-#include <interlock/lockorder.h>
+#include <interlock/ke.h>
 #include <interlock/verifier.h>
 
 #include <stdio.h>
