@@ -135,18 +135,35 @@ static void add_waiter(kd_graph *graph, kd_graph_object *object, int block)
     object->waiters[object->waiter_count++] = block;
 }
 
+/* Many objects live in a stack frame of their waiter: without waiters their memory may have been reused since the snapshot. */
+static bool may_be_gone(const kd_snapshot *snapshot, const kd_graph *graph, int index)
+{
+    bool awaited = false;
+
+    for (size_t i = 0; i < graph->block_count; i++) {
+        if (graph->blocks[i].object != index)
+            continue;
+        if (kd_is_still_waiting(snapshot, &snapshot->threads[graph->threads[graph->blocks[i].thread].thread]))
+            return false;
+        awaited = true;
+    }
+    return awaited;
+}
+
 /* A dispatcher object's list of wait blocks has the order of its waiters. */
 static void follow_wait_list(kd_snapshot *snapshot, kd_graph *graph, int index)
 {
     kd_graph_object *object = &graph->objects[index];
     const kd_lock *lock = &snapshot->locks[object->lock];
+    size_t faults = snapshot->fault_count, count;
     kd_address *blocks;
-    size_t count;
 
     if (!lock->has_state || lock->world >= 0 || lock->outside != 0)
         return;
     blocks = kd_list(snapshot, "waiters of an object", lock->object + offsetof(DISPATCHER_HEADER, WaitListHead),
                      offsetof(KWAIT_BLOCK, WaitListEntry), &count, NULL);
+    if (snapshot->fault_count > faults && may_be_gone(snapshot, graph, index))
+        kd_doubt(&snapshot->faults[faults]);
     for (size_t i = 0; i < count; i++) {
         int known = kd_index_find(&graph->blocks_by_address, blocks[i]);
         KWAIT_BLOCK block;

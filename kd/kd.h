@@ -324,12 +324,15 @@ void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
 int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id);
 /* Is the thread of Now in the same wait as Before? */
+/* In the process, now: the wait of the snapshot. */
+bool kd_is_still_waiting(const kd_snapshot *snapshot, const kd_thread *thread);
 bool kd_has_waited_since(const kd_snapshot *before, const kd_snapshot *now, const kd_thread *thread);
 int kd_find_same_lock(const kd_snapshot *there, const kd_lock *lock); /* the lock of another snapshot there; -1: none */
 kd_address kd_start_address(const kd_thread *thread); /* 0: the library did not create it */
 
 /* walk.c */
 bool kd_has_fault(const kd_snapshot *snapshot, const kd_fault *fault);
+void kd_doubt(kd_fault *fault); /* the process may have changed it during the read */
 void kd_inconsistent(kd_snapshot *snapshot, const char *what, kd_address where, const char *why);
 void kd_note_spent(kd_snapshot *snapshot);
 void kd_write_faults(FILE *out, const kd_snapshot *snapshot);              /* nothing if there are none */

@@ -94,6 +94,13 @@ static bool is_same_wait(const KTHREAD *one, const KTHREAD *other)
            one->LockWaitedFor == other->LockWaitedFor && one->ThreadId == other->ThreadId;
 }
 
+bool kd_is_still_waiting(const kd_snapshot *snapshot, const kd_thread *thread)
+{
+    KTHREAD now;
+
+    return kd_read(snapshot->target, thread->address, &now, sizeof(now)) && is_same_wait(thread->raw, &now);
+}
+
 static bool is_committed(const KTHREAD *thread)
 {
     unsigned state = thread->WaitRegister & KI_WAIT_STATE_MASK;
@@ -356,10 +363,8 @@ static bool has_deadlocks(const kd_snapshot *snapshot)
 static void doubt_faults(const kd_snapshot *before, kd_snapshot *now)
 {
     for (size_t i = 0; i < now->fault_count; i++)
-        if (!kd_has_fault(before, &now->faults[i])) {
-            now->faults[i].moving = true;
-            now->faults[i].why = KD_CHANGED;
-        }
+        if (!kd_has_fault(before, &now->faults[i]))
+            kd_doubt(&now->faults[i]);
 }
 
 static bool has_faults(const kd_snapshot *snapshot)

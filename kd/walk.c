@@ -24,6 +24,12 @@ bool kd_has_fault(const kd_snapshot *snapshot, const kd_fault *fault)
     return false;
 }
 
+void kd_doubt(kd_fault *fault)
+{
+    fault->moving = true;
+    fault->why = KD_CHANGED;
+}
+
 static void note(kd_snapshot *snapshot, kd_fault fault)
 {
     if (kd_has_fault(snapshot, &fault))

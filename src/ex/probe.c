@@ -24,7 +24,7 @@ VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment)
 BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 {
     HAL_MAPPING Mapping;
-    return HalQueryMapping((ULONG_PTR)VirtualAddress, &Mapping) && Mapping.Mapped &&
+    return NT_SUCCESS(HalQueryMapping((ULONG_PTR)VirtualAddress, &Mapping)) && Mapping.Mapped &&
            (Mapping.Access & HAL_ACCESS_READ) != 0;
 }
 

@@ -75,10 +75,12 @@ def refused(tap, program):
         result = faults(folder, program, "failing")
         tap.case("a test that fails by itself",
                  [] if result.returncode == 1 and "without any fault the test ended with status 1" in result.stderr else [result])
-        for arguments in ((), ("--state",), ("--timeout", "soon", program), ("--loud", program)):
+        for arguments, culprit in (((), ""), (("--state",), "--state"), (("--timeout", "soon", program), "soon"),
+                                   (("--loud", program), "--loud")):
             result = faults(folder, *arguments)
+            named = f"interlock: this is not understood: {culprit}\n" if culprit else ""
             tap.case(f"refused: {' '.join(arguments)[:20]}",
-                     [] if result.returncode == 2 and result.stderr.startswith("usage: ") else [result])
+                     [] if result.returncode == 2 and result.stderr.startswith(named + "usage: ") else [result])
         result = faults(folder, "--state", "/nonexistent/state", program)
         tap.case("a state that cannot be written", [] if result.returncode == 1 and "/nonexistent" in result.stderr else [result])
         result = faults(folder, "./nonexistent")

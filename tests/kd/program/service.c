@@ -57,6 +57,8 @@ static void stay(unsigned *seed)
         continue;
     if (rand_r(seed) % 64 == 0)
         sched_yield();
+    if (rand_r(seed) % 256 == 0)
+        Sleep(1); /* long enough for the waiters of its lock to sleep */
 }
 
 /* Wakes a sleeper, or sleeps until another thread does or a millisecond has passed. */
