@@ -57,8 +57,6 @@ static void stay(unsigned *seed)
         continue;
     if (rand_r(seed) % 64 == 0)
         sched_yield();
-    if (rand_r(seed) % 256 == 0)
-        Sleep(1); /* long enough for the waiters of its lock to sleep */
 }
 
 /* Wakes a sleeper, or sleeps until another thread does or a millisecond has passed. */
@@ -85,6 +83,8 @@ static void hold_one(unsigned *seed)
     case 1:
         EnterCriticalSection(&healthy_sections[number % 3]);
         stay(seed);
+        if (rand_r(seed) % 64 == 0)
+            Sleep(1); /* long enough for the waiters of the section to sleep */
         LeaveCriticalSection(&healthy_sections[number % 3]);
         break;
     case 2:
