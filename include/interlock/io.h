@@ -33,16 +33,12 @@ NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 #define INTERLOCK_READ_REGISTER(Name, Size)                                                                            \
     FORCEINLINE Size Name(volatile Size *Register)                                                                     \
     {                                                                                                                  \
-        Size Value = *Register;                                                                                        \
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);                                                                       \
-        return Value;                                                                                                  \
+        return __atomic_load_n(Register, __ATOMIC_ACQUIRE); /* before what follows */                                  \
     }
 #define INTERLOCK_WRITE_REGISTER(Name, Size)                                                                           \
     FORCEINLINE VOID Name(volatile Size *Register, Size Value)                                                         \
     {                                                                                                                  \
-        __atomic_thread_fence(__ATOMIC_RELEASE);                                                                       \
-        *Register = Value;                                                                                             \
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                                       \
+        __atomic_store_n(Register, Value, __ATOMIC_SEQ_CST); /* a full barrier, as on Windows */                       \
     }
 #define INTERLOCK_READ_REGISTERS(Name, Size)                                                                           \
     FORCEINLINE VOID Name(volatile Size *Register, Size *Buffer, ULONG Count)                                          \
