@@ -52,7 +52,9 @@ VOID WopWakeEverybody(PWO_VIEW View)
     ULONG64 Known = __atomic_load_n(&View->Known, __ATOMIC_RELAXED);
     ULONG64 End = Size > Known ? Size : Known;
     End = (End < View->Mapped ? End : View->Mapped) / WO_UNIT;
-    for (WO_INDEX Index = WO_FIRST_RECORD; Index < End && View->Poisoned == WO_VIEW_POISONED; Index += 1) {
+    /* relaxed: a hint that the file ends here */
+    for (WO_INDEX Index = WO_FIRST_RECORD;
+         Index < End && __atomic_load_n(&View->Poisoned, __ATOMIC_RELAXED) == WO_VIEW_POISONED; Index += 1) {
         PWO_RECORD Record = WopAt(View, Index);
         /* relaxed: no thread sleeps on a record that is being created */
         UCHAR Kind = __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED);

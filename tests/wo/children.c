@@ -162,7 +162,7 @@ static void see_an_empty_world(void *argument)
     while (processes() != 1)
         nap(1000 * MICROSECOND);
     assert_true(WopLock(view));
-    assert_int_equal(view->World->Objects, 0);
+    assert_int_equal(__atomic_load_n(&view->World->Objects, __ATOMIC_RELAXED), 0);
     assert_int_equal(used(), mine);
     WopUnlock(view);
 }
@@ -425,7 +425,7 @@ static void request_death(void *server)
     assert_int_equal(WoRequest(view, (ULONG) * (pid_t *)server, &request), STATUS_PROCESS_IS_TERMINATING);
     while (processes() != 1)
         nap(1000 * MICROSECOND);
-    assert_int_equal(view->World->Objects, 0);
+    assert_int_equal(__atomic_load_n(&view->World->Objects, __ATOMIC_RELAXED), 0);
 }
 
 static void a_server_that_dies_answers(void **state)
@@ -495,7 +495,7 @@ static void serve_the_dead(void *argument)
     step(&import_may_end);
     while (used() != before)
         nap(1000 * MICROSECOND);
-    assert_int_equal(view->World->Objects, 0);
+    assert_int_equal(__atomic_load_n(&view->World->Objects, __ATOMIC_RELAXED), 0);
     assert_false(WoIsPoisoned(view));
 }
 

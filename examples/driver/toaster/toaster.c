@@ -213,13 +213,15 @@ VOID ToasterStartIo(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     PFDO_DATA fdo = (PFDO_DATA)DeviceObject->DeviceExtension;
     KIRQL irql;
     LARGE_INTEGER due;
+    BOOLEAN cancelled;
     IoAcquireCancelSpinLock(&irql);
     if (Irp != DeviceObject->CurrentIrp || IoSetCancelRoutine(Irp, NULL) == NULL) {
         IoReleaseCancelSpinLock(irql); /* ToasterCancelWrite has it */
         return;
     }
+    cancelled = Irp->Cancel;
     IoReleaseCancelSpinLock(irql);
-    if (Irp->Cancel) { /* before it had a cancel routine */
+    if (cancelled) { /* before it had a cancel routine */
         IoStartNextPacket(DeviceObject, TRUE);
         Complete(Irp, STATUS_CANCELLED, 0);
         IoReleaseRemoveLock(&fdo->RemoveLock, Irp);
