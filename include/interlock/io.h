@@ -94,7 +94,7 @@ FORCEINLINE ULONG_PTR IoGetRemainingStackSize(VOID)
 {
     ULONG_PTR low, high;
     IoGetStackLimits(&low, &high);
-    return (ULONG_PTR)&low - low;
+    return (ULONG_PTR)__builtin_frame_address(0) - low;
 }
 
 /* Returns TRUE if the region is in the stack. Since Vista. */
