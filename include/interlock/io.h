@@ -92,9 +92,10 @@ NTKERNELAPI VOID IoGetStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit);
 /* Returns how much of the stack is left. Since 2000. */
 FORCEINLINE ULONG_PTR IoGetRemainingStackSize(VOID)
 {
+    PVOID here = __builtin_frame_address(0);
     ULONG_PTR low, high;
     IoGetStackLimits(&low, &high);
-    return (ULONG_PTR)__builtin_frame_address(0) - low;
+    return (ULONG_PTR)here - low;
 }
 
 /* Returns TRUE if the region is in the stack. Since Vista. */
