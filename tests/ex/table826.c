@@ -304,7 +304,8 @@ static void check_apcs(const mechanism *m)
 {
     BOOLEAN verifier = KiVerifierEnabled;
     KAPC special, normal;
-    KiVerifierEnabled = verifier && !m->in_region;
+    if (verifier && m->in_region)
+        KiVerifierEnabled = FALSE;
     m->acquire();
     queue_both(&special, &normal);
     assert_int_equal(special_runs, !m->holds_back_special);
@@ -315,7 +316,8 @@ static void check_apcs(const mechanism *m)
     assert_int_equal(normal_runs, 1);
     assert_false(KeAreApcsDisabled());
     assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
-    KiVerifierEnabled = verifier;
+    if (verifier)
+        KiVerifierEnabled = TRUE;
 }
 
 static void check_recursion(const mechanism *m)
