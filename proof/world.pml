@@ -11,10 +11,10 @@
  *     -DBUG_...     a fault that spin must find: a property that cannot fail proves nothing
  *
  * Properties, from src/wo/wo.h and docs/wait-engine.md:
- *   1. Exclusion: the process in the critical section is the owner, and alone there, whoever died where.
+ *   1. Exclusion: the process in the critical section is the owner, and alone there, whichever process died at whatever step.
  *   2. Whole or not at all: the owner of the lock, once it has repaired, finds the journal idle, and a free mutant without a
  *      waiter that could have it.
- *   3. Abandonment is told once: the next owner after an owner that was killed learns it, and no other owner does.
+ *   3. Abandonment is reported once: to the next owner after a killed one, and to no other.
  *   4. No wake is lost: each process that lives ends (an invalid end state otherwise), and what the dead had is cleaned up.
  *   5. A wait is ended by one side: a wait that gave up is not granted.
  */
@@ -150,7 +150,7 @@ inline commit()
 {
     if
     :: posts ->
-#ifdef BUG_GRANT_FIRST /* the waiter is told before the change is final */
+#ifdef BUG_GRANT_FIRST /* the waiter is granted before the change is final */
         settle(1);
         d_step { phase = Finishing; real_owner = owner; should_tell[post] = untold; untold = !alive[post] }
 #else

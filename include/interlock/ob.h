@@ -66,7 +66,7 @@ NTKERNELAPI VOID ObMakeTemporaryObject(PVOID Object);
 #define ObReferenceObject ObfReferenceObject
 #define ObDereferenceObject ObfDereferenceObject
 
-/* The same with a tag, which says who has the reference. Differs: tags are not recorded. Since 7. */
+/* The same with a tag that names the holder of the reference. Differs: tags are not recorded. Since 7. */
 FORCEINLINE LONG_PTR ObfReferenceObjectWithTag(PVOID Object, ULONG Tag)
 {
     (void)Tag;

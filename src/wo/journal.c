@@ -61,7 +61,7 @@ VOID WopEditUlong(PWO_VIEW View, volatile VOID *Field, ULONG New)
 BOOLEAN WopClaim(PWO_VIEW View, PWO_WAITER Waiter, NTSTATUS Status)
 {
     PWO_WORLD World = View->World;
-    /* relaxed, here and below: the waiter wrote its record under the lock, and is told the outcome by WopSettlePost */
+    /* relaxed, here and below: the waiter wrote its record under the lock, and learns the outcome from WopSettlePost */
     ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
     ULONG Number = World->Posts;
     if ((State & WO_STATE_MASK) != WoWaiting) {

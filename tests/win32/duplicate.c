@@ -38,7 +38,7 @@ static int use(int argc, char **argv)
     return SetEvent(handle_of(argv[2])) ? 0 : (int)GetLastError();
 }
 
-/* churn N: opens and closes handles of objects without names until it is told to end. */
+/* churn N: opens and closes handles of objects without names until the test ends it. */
 static int churn(int argc, char **argv)
 {
     HANDLE go = named_event("go", argv[1]), ready = named_event("ready", argv[1]);
