@@ -13,7 +13,7 @@ help:
 	@echo 'make cross     build for aarch64, riscv64 and musl, and run the tests there'
 	@echo 'make bench     compare Interlock with other libraries (FULL=1: everything; ROWS=pattern: some rows)'
 	@echo 'make lab       run the scenarios and the known bugs under the explorer, count cache lines (MINUTES=10)'
-	@echo 'make proof     check the models with spin, explore every primitive, and write docs/proof.md (MINUTES=30)'
+	@echo 'make proof     check the models with spin and the cores with GenMC, explore every primitive, write docs/proof.md (MINUTES=30)'
 	@echo 'make mutate    break the library in one place at a time and report which mutants the tests detect (MUTANTS=n per file)'
 	@echo 'make fuzz      compare random calls by several threads with a model, under ASan (MINUTES=1)'
 	@echo 'make fuzz-readers  fuzz the debugger with damaged input, under ASan (MINUTES=1)'

@@ -1,7 +1,7 @@
 /*
  * attach.c: records a running process.
  *
- * The library begins a recording with the next event when it finds a bit in TraceActive (trace/recording.h). Without a setting
+ * The library begins a recording with the next event when it finds a bit in TraceActive (trace/tracefile.h). Without a setting
  * that names a file, the recording is in memory that the process shares through a descriptor. So the debugger writes one
  * word, keeps the memory by the descriptor even if the process ends, and writes the word again to stop. The process is
  * not stopped, and no file is left behind.
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/recording.h"
+#include "trace/tracefile.h"
 
 #define LOOK_INTERVAL 20 /* milliseconds */
 #define STOP_TRIES 200

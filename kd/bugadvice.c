@@ -4,7 +4,7 @@
  */
 #include "bugadvice.h"
 
-#include "ke/bugtable.h"
+#include "ke/bugcheck.h"
 
 #include <stddef.h>
 

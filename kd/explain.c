@@ -8,7 +8,7 @@
 #include "target.h"
 #include "views.h"
 
-#include "ke/bugtable.h"
+#include "ke/bugcheck.h"
 
 #include <errno.h>
 #include <fcntl.h>

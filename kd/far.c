@@ -1,7 +1,6 @@
 /* far.c: a child inspects another process, and sends its findings through a pipe. */
 #include "far.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -112,8 +111,8 @@ int64_t kd_milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* FALSE: it took too long, or is too much. */
-static bool receive(int from, int64_t end, uint8_t **bytes, size_t *size)
+/* FALSE: it took too long, which *late says, or is too much. */
+static bool receive(int from, int64_t end, uint8_t **bytes, size_t *size, bool *late)
 {
     size_t room = 0;
 
@@ -128,8 +127,11 @@ static bool receive(int from, int64_t end, uint8_t **bytes, size_t *size)
             if (*bytes == NULL)
                 kd_no_memory();
         }
-        if (left <= 0 || *size > LARGEST || (poll(&input, 1, (int)left) <= 0 && errno != EINTR))
+        *late = left <= 0;
+        if (*late || *size > LARGEST)
             return false;
+        if (poll(&input, 1, (int)left) <= 0)
+            continue;
         part = read(from, *bytes + *size, room - *size);
         if (part <= 0)
             return part == 0;
@@ -188,7 +190,7 @@ static kd_far *unpack(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
-kd_far *kd_far_look(uint32_t process, int milliseconds)
+kd_far *kd_far_look(uint32_t process, int milliseconds, bool *late)
 {
     int64_t end = kd_milliseconds() + milliseconds;
     uint8_t *bytes = NULL;
@@ -200,9 +202,10 @@ kd_far *kd_far_look(uint32_t process, int milliseconds)
 
     snprintf(text, sizeof(text), "%u", process);
     child = kd_start_child(look_and_exit, text, CPU_SECONDS, &from);
+    *late = false;
     if (child < 0)
         return NULL;
-    if (receive(from, end, &bytes, &size))
+    if (receive(from, end, &bytes, &size, late))
         far = unpack(bytes, size);
     close(from);
     kill(child, SIGKILL);

@@ -44,7 +44,7 @@ typedef struct kd_far {
     kd_far_owner *owners;
 } kd_far;
 
-kd_far *kd_far_look(uint32_t process, int milliseconds); /* NULL: it cannot be inspected, or not in time */
+kd_far *kd_far_look(uint32_t process, int milliseconds, bool *late); /* NULL: it cannot be inspected, or (*late) not in time */
 void kd_far_free(kd_far *far);
 int64_t kd_milliseconds(void); /* on a monotonic clock */
 

@@ -18,7 +18,7 @@ int kd_index_find(const kd_index *index, uint64_t key);           /* -1: none */
 bool kd_index_add(kd_index *index, uint64_t key, int value);      /* FALSE: the key exists, and keeps its value */
 void kd_index_free(kd_index *index);
 
-/* Of structures that begin with an address: their order, and how many of them begin at or before one. */
+/* Structures that begin with an address: compares two of them for qsort; counts those in a sorted list up to an address. */
 int kd_by_address(const void *one, const void *other);
 size_t kd_count_up_to(const void *list, size_t count, size_t size, uint64_t address);
 

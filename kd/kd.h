@@ -23,7 +23,7 @@
 #include "json.h"
 #include "text.h"
 
-#include "ex/pooltag.h"
+#include "ex/exp.h"
 #include "ex/pushlock.h"
 #include "ex/resource.h"
 #include "ex/waiterhash.h"
@@ -31,10 +31,9 @@
 #include "ke/fork.h"
 #include "ke/wait.h"
 #include "ob/obp.h"
-#include "ob/namespace.h"
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"
-#include "rtl/waiter.h"
+#include "rtl/rtlp.h"
 #include "wo/session.h"
 
 typedef uint64_t kd_address;

@@ -1,7 +1,7 @@
 /* layout.c: checks, layer by layer, that the process's structures match those that the debugger was compiled with. */
 #include "kd.h"
 
-#include "trace/recording.h"
+#include "trace/tracefile.h"
 
 #include <string.h>
 

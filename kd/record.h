@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 
-#include "trace/recording.h"
+#include "trace/tracefile.h"
 
 typedef struct kd_record_options {
     bool json;

@@ -21,8 +21,8 @@
 
 #define MOST_FOREIGN 20000    /* threads of other processes */
 #define MOST_LOOKS 16         /* processes inspected for a snapshot */
-#define LOOK_MILLISECONDS 5000
-#define ALL_MILLISECONDS 10000
+#define LOOK_MILLISECONDS 30000 /* elapsed, also on a busy machine; the child has a limit of processor time */
+#define ALL_MILLISECONDS 60000
 #define FOREIGN (1ull << 63)  /* no address of a process */
 #define NAME_SIZE 640
 
@@ -436,10 +436,12 @@ static kd_world_process *next_process(kd_snapshot *s)
     return NULL;
 }
 
-/* It must be the same process as in the world: the id may have been reused, or belong to another namespace. */
-static void look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
+/* It must be the same process as in the world: the id may have been reused, or belong to another namespace. FALSE: it
+   took too long. */
+static bool look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
 {
-    kd_far *far = kd_far_look(process->id, milliseconds);
+    bool late;
+    kd_far *far = kd_far_look(process->id, milliseconds, &late);
 
     process->looked_into = true;
     if (far != NULL && far->key == process->key && far->process_id == process->id) {
@@ -447,6 +449,7 @@ static void look_into(kd_snapshot *s, kd_world_process *process, int millisecond
         fill_from(s, filled);
     }
     kd_far_free(far);
+    return !late;
 }
 
 static void look_into_others(kd_snapshot *s, size_t *filled)
@@ -457,9 +460,12 @@ static void look_into_others(kd_snapshot *s, size_t *filled)
         kd_world_process *process = next_process(s);
         int64_t left = end - kd_milliseconds();
 
-        if (process == NULL || left <= 0)
+        if (process == NULL)
             return;
-        look_into(s, process, left < LOOK_MILLISECONDS ? (int)left : LOOK_MILLISECONDS, filled);
+        if (left <= 0 || !look_into(s, process, left < LOOK_MILLISECONDS ? (int)left : LOOK_MILLISECONDS, filled))
+            kd_inconsistent(s, "threads of other processes", 0, "not all processes could be inspected in time");
+        if (left <= 0)
+            return;
     }
 }
 

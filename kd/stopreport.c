@@ -4,7 +4,7 @@
  */
 #include "stopreport.h"
 
-#include "ke/bugtable.h"
+#include "ke/bugcheck.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

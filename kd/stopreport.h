@@ -1,10 +1,10 @@
-/* stopreport.h: the report of a bugcheck, read back from a log (src/ke/bugreport.c writes it). */
+/* stopreport.h: the report of a bugcheck, read back from a log (src/ke/bugcheck.c writes it). */
 #ifndef INTERLOCK_KD_STOPREPORT_H
 #define INTERLOCK_KD_STOPREPORT_H
 
 #include "kd.h"
 
-#include "ke/bugreport.h"
+#include "ke/bugcheck.h"
 
 #define KD_LARGEST_REPORT ((size_t)64 << 20) /* of a log */
 #define KD_MOST_REPORT_FRAMES 128

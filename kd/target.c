@@ -491,7 +491,7 @@ static bool open_process(kd_target *target, const char *what)
     return true;
 }
 
-/* libelf and libdw read whatever size a header claims, and a sparse file has that much. */
+/* libelf and libdw read as much as a header claims, and a sparse file can really be that large. */
 static bool has_large_notes(Elf *core)
 {
     uint64_t left = LARGEST_NOTES;

@@ -1,5 +1,5 @@
 /*
- * world.pml: the shared world of processes (src/wo/wo.h, lock.c, journal.c, mutant.c, wait.c, process.c) in Promela.
+ * world.pml: the shared world of processes (src/wo/wo.h, lock.c, object.c, wait.c, process.c) in Promela.
  *
  * Three processes share a mutant. Two of them (ACTORS) acquire it and release it; each has a guard that cleans up after dead
  * processes. A process may be killed before each of its stores: what it stored stays. A step is one store, one compare-exchange, or one edit of a list.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gives the library's symbols a prefix: another prefix.h, and another list of exported names for the linker.
+"""Gives the library's symbols a prefix: another linkage.h, and another list of exported names for the linker.
 
 usage: scripts/prefix.py header|map PREFIX INTERLOCK.MAP OUTPUT
 
@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 NAME = re.compile(r"^    (?!Interlock[A-Z])(\w+)(?=;)", re.M)
+INCLUDE = Path(__file__).resolve().parent.parent / "include" / "interlock"
+NO_PREFIX = '#define INTERLOCK_SYMBOL_PREFIX ""\n'
 INLINE = re.compile(r"^\w+API inline [^;(]*?(\w+)\(", re.M)
 
 
@@ -22,8 +24,7 @@ def check(prefix):
 
 def inline_functions():
     """Those that public headers define and the library exports too."""
-    folder = Path(__file__).resolve().parent.parent / "include" / "interlock"
-    return {name for path in folder.rglob("*.h") for name in INLINE.findall(path.read_text(encoding="utf-8"))}
+    return {name for path in INCLUDE.rglob("*.h") for name in INLINE.findall(path.read_text(encoding="utf-8"))}
 
 
 def header(prefix, listed):
@@ -31,16 +32,9 @@ def header(prefix, listed):
     inline = inline_functions()
     lines = "\n".join(f"#{'define' if name in inline else 'pragma redefine_extname'} {name} {prefix}{name}"
                       for name in NAME.findall(listed))
-    return f"""/* prefix.h: the symbols of this library begin with {prefix}. */
-#ifndef INTERLOCK_PREFIX_H
-#define INTERLOCK_PREFIX_H
-
-#define INTERLOCK_SYMBOL_PREFIX "{prefix}"
-
-{lines}
-
-#endif
-"""
+    text = (INCLUDE / "linkage.h").read_text(encoding="utf-8")
+    assert text.count(NO_PREFIX) == 1
+    return text.replace(NO_PREFIX, f'#define INTERLOCK_SYMBOL_PREFIX "{prefix}"\n\n{lines}\n')
 
 
 def linker_map(prefix, listed):

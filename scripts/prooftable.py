@@ -15,31 +15,31 @@ PRIMITIVES = {
     "Queued spinlocks": ([("ke.h", "Queued spinlocks")], ["queued_spin_lock"],
                          ["queued_spin_lock_*", "*_queued_spinlock", "*_numbered_spinlock"]),
     "Reader/writer spinlocks": ([("ex.h", "Reader/writer spinlocks")], ["rw_spin_lock"], ["rw_spin_lock*", "*_rw_spinlock"]),
-    "Interlocked operations under a spinlock": ([("ex.h", "Interlocked operations under a spinlock")], [], ["interlocked_list*"]),
+    "Interlocked operations under a spinlock": ([("ex.h", "Interlocked operations under a spinlock")], ["interlocked_list"], ["interlocked_list*"]),
     "Deferred procedure calls": ([("ke.h", "Deferred procedure calls and interprocessor interrupts")], ["dpc"],
                                  ["dpc_*", "ipi_*", "crowd_dpcs*", "crowd_timer_dpcs"]),
     "Alerts, APCs, suspension, end of a thread": ([("ke.h", "Asynchronous procedure calls"), ("ke.h", "Threads"),
                                                    ("nt.h", "Threads"), ("nt.h", "User APCs"), ("ps.h", "Threads")], [],
                                                   ["alert_*", "test_alert*", "apc_*", "suspend_*", "terminate_*", "thread_*",
                                                    "crowd_alerts", "stop_*"]),
-    "Waiting for one, any, all": ([("ke.h", "Waiting"), ("nt.h", "Waiting by handle"), ("win32/sync.h", "Waiting and sleeping")],
+    "Waiting for one, any, all": ([("ke.h", "Waiting"), ("nt.h", "Waiting by handle"), ("win32.h", "Waiting and sleeping")],
                                   ["wait_multiple"],
                                   ["wait_*", "many_*", "dormant_*", "signal_and_wait*",
                                    "crowd_any_and_all", "crowd_wait_*", "crowd_mixture", "freed_wait*"]),
-    "Events": ([("ke.h", "Events"), ("nt.h", "Events"), ("win32/sync.h", "Events")],
+    "Events": ([("ke.h", "Events"), ("nt.h", "Events"), ("win32.h", "Events")],
                ["synchronization_event", "notification_event"],
                ["event_*", "crowd_*_event", "crowd_history_*_event", "*_notification", "crowd_event*",
                 "crowd_pulse*"]),
     "Event pairs": ([("ke.h", "Event pairs"), ("nt.h", "Event pairs")], ["event_pair"], ["event_pair*", "*_pair"]),
     "Gates": ([("ke.h", "Gates")], ["gate"], ["gate_*", "*_gate"]),
-    "Mutants": ([("ke.h", "Mutants and mutexes"), ("nt.h", "Mutants"), ("win32/sync.h", "Mutexes")],
+    "Mutants": ([("ke.h", "Mutants and mutexes"), ("nt.h", "Mutants"), ("win32.h", "Mutexes")],
                 ["mutant", "mutant_abandoned"], ["mutant_*", "mutex_*", "*_mutant", "crowd_*_mutex", "freed_last_mutex"]),
-    "Semaphores": ([("ke.h", "Semaphores"), ("nt.h", "Semaphores"), ("win32/sync.h", "Semaphores")], ["semaphore"],
+    "Semaphores": ([("ke.h", "Semaphores"), ("nt.h", "Semaphores"), ("win32.h", "Semaphores")], ["semaphore"],
                    ["semaphore_*", "*_semaphore"]),
-    "Timers": ([("ke.h", "Timers"), ("nt.h", "Timers"), ("win32/sync.h", "Waitable timers")], ["timer"],
+    "Timers": ([("ke.h", "Timers"), ("nt.h", "Timers"), ("win32.h", "Waitable timers")], ["timer"],
                ["timer_*", "*_timer", "crowd_timer*"]),
-    "Executive timers": ([("ex.h", "Executive timers")], [], ["executive_timer_*"]),
-    "Queues": ([("ke.h", "Queues")], ["queue"], ["queue_*", "crowd_queue*", "crowd_history_queue"]),
+    "Executive timers": ([("ex.h", "Executive timers")], ["executive_timer"], ["executive_timer_*"]),
+    "Queues": ([("ke.h", "Queues")], ["queue", "queue_timed"], ["queue_*", "crowd_queue*", "crowd_history_queue"]),
     "Waiting without a thread": ([("ke.h", "Waiting without a thread")], [], ["notification_*"]),
     "Keyed events": ([("nt.h", "Keyed events")], ["keyed_event"], ["keyed_event_*", "*_keyed_event", "crowd_history_keyed_event"]),
     "Fast and guarded mutexes": ([("ex.h", "Fast mutexes and guarded mutexes")], ["fast_mutex", "guarded_mutex"],
@@ -62,22 +62,23 @@ PRIMITIVES = {
     "Requests": ([("io.h", "Request packets"), ("io.h", "Cancelling"), ("io.h", "Cancel-safe queues"),
                   ("io.h", "Remove locks"), ("io.h", "StartIo: one request at a time")], [],
                  ["irp_*", "csq_*", "startio_*", "remove_lock_*"]),
-    "Address waits": ([("rtl.h", "Address waits"), ("win32/sync.h", "Address waits")], ["address_wait"], ["address_*"]),
-    "Alerts by thread id": ([("nt.h", "Alerts by thread id")], [], ["alert_by_id*", "*_alert_by_id"]),
-    "Slim reader/writer locks": ([("rtl.h", "Slim reader/writer locks"), ("win32/sync.h", "Slim reader/writer locks")],
+    "Address waits": ([("rtl.h", "Address waits"), ("win32.h", "Address waits")], ["address_wait", "address_wait_timed"], ["address_*"]),
+    "Alerts by thread id": ([("nt.h", "Alerts by thread id")], ["alert_by_id"], ["alert_by_id*", "*_alert_by_id"]),
+    "Slim reader/writer locks": ([("rtl.h", "Slim reader/writer locks"), ("win32.h", "Slim reader/writer locks")],
                                  ["srw_lock"], ["srw_*", "*_srw"]),
-    "Critical sections": ([("rtl.h", "Critical sections"), ("win32/sync.h", "Critical sections")], ["critical_section"],
+    "Critical sections": ([("rtl.h", "Critical sections"), ("win32.h", "Critical sections")], ["critical_section"],
                           ["section_*"]),
-    "Condition variables": ([("rtl.h", "Condition variables"), ("win32/sync.h", "Condition variables")],
-                            ["condition_variable"], ["condition_*"]),
-    "Run-once": ([("rtl.h", "Run-once"), ("win32/sync.h", "Run-once")], ["run_once"], ["run_once_*"]),
-    "Barriers": ([("rtl.h", "Barriers"), ("win32/sync.h", "Barriers")], ["barrier"], ["barrier_*"]),
+    "Condition variables": ([("rtl.h", "Condition variables"), ("win32.h", "Condition variables")],
+                            ["condition_variable", "condition_variable_timed"], ["condition_*"]),
+    "Run-once": ([("rtl.h", "Run-once"), ("win32.h", "Run-once")], ["run_once"], ["run_once_*"]),
+    "Barriers": ([("rtl.h", "Barriers"), ("win32.h", "Barriers")], ["barrier"], ["barrier_*"]),
     "User-mode resources": ([("rtl.h", "User-mode resources")], ["rtl_resource"], ["rtl_resource_*"]),
-    "Completion ports": ([("nt.h", "Completion ports"), ("win32/sync.h", "Completion ports")], ["completion_port"], ["port_*"]),
+    "Completion ports": ([("nt.h", "Completion ports"), ("win32.h", "Completion ports")], ["completion_port", "completion_port_timed"],
+                         ["port_*"]),
     "Wait completion packets": ([("nt.h", "Wait completion packets")], [], ["wait_packet_*"]),
-    "Thread pool": ([("threadpool.h", "Pools"), ("threadpool.h", "Work objects"), ("threadpool.h", "Timer objects"),
-                     ("threadpool.h", "Wait objects"), ("threadpool.h", "Cleanup groups"),
-                     ("threadpool.h", "The older interface")], ["pool_work"], ["pool_*", "pool_4x2_*"]),
+    "Thread pool": ([("rtl.h", "Pools"), ("rtl.h", "Work objects"), ("rtl.h", "Timer objects"),
+                     ("rtl.h", "Wait objects"), ("rtl.h", "Cleanup groups"),
+                     ("rtl.h", "The older interface")], ["pool_work"], ["pool_*", "pool_4x2_*"]),
     "Handles, names, services": ([("nt.h", "Handles"), ("ob.h", "Handles"), ("ob.h", "References")], [],
                                  ["handle_*", "name_*", "service_*"]),
     "Objects that processes share": ([("nt.h", "Processes")], [], ["wo_*", "world_*"]),
@@ -136,6 +137,54 @@ def reach(row):
     return {"dpor": 1001, "states": 1000}.get(row["search"], row["preemptions"])
 
 
+def is_old(row):
+    """scripts/proof stores in each row how many rounds it took. A row without was made before a change, and has not been made since;
+    one that is `old` has, and did not get as far."""
+    return "rounds" not in row or row.get("old", False)
+
+
+OLD = "†"
+
+GOALS = {"2 × 3": ("2x3",), "3 × 2": ("3x2",), "4 threads": ("4x1", "4x2"), "upset": ("upset",)}
+
+
+def reaches_goal(row, goal):
+    """Two and three threads: everything. Four: a bound is enough."""
+    return row is not None and (is_whole(row) or (goal == "4 threads" and row["preemptions"] >= PREEMPTIONS))
+
+
+def goal_summary(rows):
+    """A line per primitive: which goals are reached under which models, and which are not."""
+    cells = {(row["scenario"], row["model"]): row for row in rows}
+    lines = ["| primitive | reached | missing |", "|---|---|---|"]
+    counts = {f"{goal} {MODELS[model]}": [0, 0] for goal in GOALS for model in ("sc", "c11")}
+    before = 0
+    for title, (_, names, _) in PRIMITIVES.items():
+        for name in names:
+            reached, missing = [], []
+            for goal, shapes in GOALS.items():
+                for model in ("sc", "c11"):
+                    found = [cells[key] for shape in shapes if (key := (f"grid_{name}_{shape}", model)) in cells]
+                    if found:
+                        good = any(reaches_goal(row, goal) for row in found)
+                        is_new = any(reaches_goal(row, goal) and not is_old(row) for row in found)
+                        (reached if good else missing).append(f"{goal} {MODELS[model]}" + (OLD if good and not is_new else ""))
+                        before += good and not is_new
+                        counts[f"{goal} {MODELS[model]}"][0] += good
+                        counts[f"{goal} {MODELS[model]}"][1] += 1
+            lines.append(f"| {title}: {name.replace('_', ' ')} | {', '.join(reached)} | {', '.join(missing)} |")
+        if not names:
+            lines.append(f"| {title} | | not in the grid |")
+    reached_count, all_count = (sum(count[i] for count in counts.values()) for i in (0, 1))
+    each = "; ".join(f"{name}: {reached} of {number}" for name, (reached, number) in counts.items())
+    return [f"{reached_count} of {all_count} are reached, {before} of them by runs from before the last changes ({OLD}). {each}.", "", *lines]
+
+
+def repeat_notice(rows):
+    old = sum(map(is_old, rows))
+    return [f"{old} of the runs are from before the last changes ({OLD}): `scripts/proof --keep` makes them again.", ""] if old else []
+
+
 def grid_summary(rows):
     """A line per row of the grid, a column per shape and model."""
     cells = {(row["scenario"], row["model"]): row for row in rows}
@@ -149,10 +198,9 @@ def grid_summary(rows):
                 row = cells.get((f"grid_{name}_{shape}", model))
                 if row is None:
                     line.append("")
-                elif row["search"] == "part":
-                    line.append("part")
-                else:
-                    line.append({"dpor": "all", "states": "states"}.get(row["search"], f"≤ {row['preemptions']}"))
+                    continue
+                names_of = {"dpor": "all", "states": "states", "part": "part"}
+                line.append(names_of.get(row["search"], f"≤ {row['preemptions']}") + (OLD if is_old(row) else ""))
             lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(line) + " |")
     return lines
 
@@ -177,10 +225,17 @@ def render(data):
         f"{len(rows)} runs: {whole} complete, {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
         f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
         f" time. {data['machine']}.", "",
+        *repeat_notice(rows),
+        "## What is exhaustive", "",
+        "The goal for each primitive: two threads with three operations each, and three with two, completely; four threads completely or",
+        f"up to {PREEMPTIONS} preemptions; and alerts, APCs and suspension (*upset*) completely, where they apply. Under both models, sequential",
+        "consistency (sc) and RC11. The sections below have the scenarios of each primitive and how far each was explored.", "",
+        *goal_summary(grid), "",
         "## The grid", "",
         "Each primitive in the same shapes, threads × operations of each (`lab/grid`). *upset*: two threads, while a third one alerts one",
         "of them, queues a special, normal or user APC to it, or suspends and resumes it. Timeouts happen at any moment, at most two",
-        "per schedule, where an operation has one. *all*: every schedule; *states*: every state; *≤ N*: up to N preemptions.", "",
+        "per schedule, where an operation has one. Priority boosts are disabled, and the machine has a processor for each thread.",
+        "*all*: every schedule; *states*: every state; *≤ N*: up to N preemptions.", "",
         *grid_summary(grid), "",
     ]
     by_primitive = {title: [] for title in PRIMITIVES}
@@ -191,7 +246,7 @@ def render(data):
                 "| scenario | threads × operations | model | strategy | explored | schedules | seconds |",
                 "|---|---|---|---|---|---|---|"]
         for row in sorted(by_primitive[title], key=lambda r: (not r["scenario"].startswith("grid_"), r["scenario"], r["model"])):
-            out.append(f"| `{row['scenario']}` | {shape_of(row)} | {MODELS[row['model']]} | {strategy(row)} | {extent(row)} |"
+            out.append(f"| `{row['scenario']}` | {shape_of(row)} | {MODELS[row['model']]} | {strategy(row)} | {extent(row)}{OLD if is_old(row) else ''} |"
                        f" {row['schedules']:,} | {row['seconds']:.1f} |")
         out.append("")
     return "\n".join(out)
@@ -202,9 +257,16 @@ def load(root):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": []}
 
 
+def replace(path, text):
+    """All of it or nothing: an interrupted run continues from the file."""
+    new = path.with_suffix(path.suffix + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.rename(path)
+
+
 def store(root, data):
     docs = Path(root) / "docs"
     head = json.dumps({key: value for key, value in data.items() if key != "rows"})[:-1]
     lines = ",\n".join(json.dumps(row) for row in data["rows"])
-    (docs / "proof.json").write_text(f'{head}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
-    (docs / "proof.md").write_text(render(data), encoding="utf-8")
+    replace(docs / "proof.json", f'{head}, "rows": [\n{lines}\n]}}\n')
+    replace(docs / "proof.md", render(data))

@@ -20,11 +20,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ["windef.h", "ntdef.h", "interlocked.h", "widestring.h", "exception.h", "winerror.h", "ke.h", "verifier.h", "ex.h", "dbg.h",
-         "ob.h", "ps.h", "io.h", "iotest.h", "nt.h", "usermode.h", "rtl.h", "rtldriver.h", "threadpool.h",
-         "win32/base.h", "win32/sync.h", "win32/thread.h", "win32/extra.h", "win32/crt.h"]
+         "ob.h", "ps.h", "io.h", "nt.h", "usermode.h", "rtl.h", "win32.h", "win32/extra.h", "win32/crt.h"]
 # The header of Windows that declares the same.
 DOORS = {"ke": "ntddk.h", "ex": "ntddk.h", "dbg": "ntddk.h", "ob": "ntddk.h", "ps": "ntddk.h", "io": "ntddk.h",
-         "nt": "winternl.h", "rtl": "winternl.h", "rtldriver": "ntddk.h", "threadpool": "winternl.h"}
+         "nt": "winternl.h", "rtl": "winternl.h"}
 HEAD = """\
 # Functions
 
@@ -173,6 +172,8 @@ def read(path, name):
             match = re.match(r"#define ([A-Za-z]\w*[a-z]\w*)(.*)", " ".join(lines[start:number]))
             if match:
                 header.sections[-1].macros.append(match.groups())
+        elif line.startswith("namespace "):  # declares nothing new
+            number = lines.index("}", number) + 1
         else:
             statement, number = statement_at(lines, number)
             found = declared(expanded(statement, known))

@@ -62,10 +62,10 @@ class Excuses:
 class Results:
     """Of the tests of one build directory; there are no entries if none ran."""
 
-    def __init__(self, configuration, directory, excuses=None):
+    def __init__(self, configuration, directory, excuses=None, log="testlog"):
         self.configuration, self.directory = configuration, directory
-        log = directory / "meson-logs" / "testlog.json"
-        self.entries = [json.loads(line) for line in log.open()] if log.exists() else []
+        path = directory / "meson-logs" / f"{log}.json"
+        self.entries = [json.loads(line) for line in path.open()] if path.exists() else []
         self.counts = [count_cases(entry) for entry in self.entries]
         if excuses:
             self.counts = [excuses.excuse(*pair) for pair in zip(self.entries, self.counts)]
@@ -85,6 +85,24 @@ class Results:
         yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(suites.items(), key=lambda one: -one[1]))
         yield "longest: " + ", ".join(f"{entry['name'].split(' / ')[-1]} {entry['duration']:.0f} s" for entry in slowest)
 
+    def processor_costs(self, folder):
+        """The same in seconds of processors, from the files of scripts/testcost in folder."""
+        spent = {}
+        for path in folder.iterdir():
+            # A command, the times of the shell, those of the command: each "0m1.25s 0m0.50s".
+            for command, _, times in zip(*[iter(path.read_text().splitlines())] * 3):
+                spent[command] = spent.get(command, 0) + sum(
+                    60 * int(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", times))
+        names = {" ".join(entry["command"]).split(f"{folder} ", 1)[-1]: entry["name"] for entry in self.entries}
+        suites, tests = {}, {}
+        for command, seconds in spent.items():
+            suite, name = names.get(command, "unknown / unknown").split(" / ", 1)
+            suites[suite.split(":")[-1]] = suites.get(suite.split(":")[-1], 0) + seconds
+            tests[name] = tests.get(name, 0) + seconds
+        for title, costs in (("processors", suites), ("most expensive", tests)):
+            most = sorted(costs.items(), key=lambda one: -one[1])[:12]
+            yield f"{title}: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in most)
+
     @staticmethod
-    def forget(directory):
-        (directory / "meson-logs" / "testlog.json").unlink(missing_ok=True)
+    def forget(directory, log="testlog"):
+        (directory / "meson-logs" / f"{log}.json").unlink(missing_ok=True)

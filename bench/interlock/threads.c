@@ -2,7 +2,7 @@
 #include "../bench.h"
 
 #include <interlock/nt.h>
-#include <interlock/threadpool.h>
+#include <interlock/rtl.h>
 
 #include "../heap.h"
 

@@ -183,12 +183,15 @@ def missed(records):
     return table(["row", "processor", "Interlock", "target", "best peer"], lines)
 
 
-def front(row):
-    """A clause for the README."""
+FRONT = {"exclusive": "locking and unlocking a free lock", "event-two": "a round trip between two threads on two processors, by events,"}
+
+
+def front(row, what):
+    """A sentence for the README."""
     mine, peer = best_of(row, "interlock", 0), best_of(row, "peer", 0)
     does = "reaches" if results.higher_is_better(row) else "takes"
-    return (f"{mine['contender']} {does} {results.number(mine['median'])} {row['unit']}, the best peer, "
-            f"{peer['contender']}, {results.number(peer['median'])} {row['unit']}")
+    return (f"{what} {does} {results.number(mine['median'])} {row['unit']} ({mine['contender']}); the best of the others "
+            f"{does} {results.number(peer['median'])} {row['unit']} ({peer['contender']}).")
 
 
 def numbers(records):
@@ -197,12 +200,11 @@ def numbers(records):
     for record in records:
         by_name = {row["name"]: row for row in record["rows"]}
         where = f"{kind_of(record)}, {record['machine']['date'][:10]}"
-        lines += [f"- {row['title']}: {front(row)} ({where})"
-                  for row in (by_name.get(name) for name in ("exclusive", "event-two")) if row is not None]
+        lines += [f"- {where}: {front(by_name[name], what)}" for name, what in FRONT.items() if name in by_name]
         compared = [row for row in record["rows"] if 0 < behind(row) < float("inf")]
         if compared:
             worst = max(compared, key=behind)
-            lines.append(f"- slowest relative to a peer: {worst['title']}, where {front(worst)} ({where})")
+            lines.append(f"- {where}, furthest behind another library: {front(worst, '“' + worst['title'] + '”')}")
     return "\n".join(lines)
 
 
@@ -229,12 +231,12 @@ def conditions(records):
 
 
 def instructions(counts):
-    """A line for each row: the cost of a floor, a peer, a contender of Interlock."""
+    """A line for each row: the cost of a floor, a peer, a contender of Interlock, with the locked instructions in parentheses."""
     if not counts:
         return "Not counted; `scripts/instructions` does it."
     lines = []
     for title in dict.fromkeys(entry["title"] for entry in counts):
-        cells = {side: [f"{entry['instructions']:.0f} {entry['contender']}" for entry in counts
+        cells = {side: [f"{entry['instructions']:.0f} ({entry['locked']:.0f}) {entry['contender']}" for entry in counts
                         if entry["title"] == title and entry["side"] == side] for side in results.SIDES}
         if cells["interlock"]:
             lines.append([title, *("<br>".join(cells[side]) for side in results.SIDES)])

@@ -57,6 +57,10 @@ def new_row(name, measurements):
     return row
 
 
+# The host's tick, after which it may switch threads, times the turns that each thread should have in a sample; for two processors.
+MILLISECONDS_PER_THREAD = 4 * 8 // 2
+
+
 def duration(measurement, options):
     """Milliseconds of a sample. Fairness needs time: each thread has to get its turns."""
     if options.smoke:
@@ -66,7 +70,9 @@ def duration(measurement, options):
     longer = options.full or options.rows
     if measurement["kind"] == "contended":
         threads = measurement["number"]
-        return (400 if threads > 4 else 200) if longer else (150 if threads > 4 else 60)
+        if longer:
+            return max(400 if threads > 4 else 200, threads * MILLISECONDS_PER_THREAD)
+        return 150 if threads > 4 else 60
     if measurement["kind"] == "tail":
         return 400 if longer else 80
     if measurement["kind"] in ("exchange", "stream"):

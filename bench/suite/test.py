@@ -40,6 +40,17 @@ class Behind(unittest.TestCase):
         self.assertEqual(record["rows"][0]["why"], "It is so.")
 
 
+class Front(unittest.TestCase):
+    def test_sentences_name_the_best_of_each_side_and_the_row_that_is_furthest_behind(self):
+        machine = {"processor": "AMD EPYC", "date": "2026-01-02 03:04"}
+        lock = {**row("ns", ("peer", "a", 12), ("peer", "b", 11), ("interlock", "c", 10)), "name": "exclusive"}
+        other = {**row("ns", ("peer", "a", 1), ("interlock", "c", 3)), "title": "wake"}
+        self.assertEqual(document.numbers([{"machine": machine, "rows": [lock, other]}]).split("\n"), [
+            "- AMD EPYC, 2026-01-02: locking and unlocking a free lock takes 10.0 ns (c); the best of the others takes 11.0 ns (b).",
+            "- AMD EPYC, 2026-01-02, furthest behind another library: “wake” takes 3.00 ns (c); the best of the others takes "
+            "1.00 ns (a)."])
+
+
 class Processors(unittest.TestCase):
     def test_kinds(self):
         kinds = {"AMD EPYC": "amd-epyc.json", "AMD EPYC 7B13 64-Core Processor": "amd-epyc.json",

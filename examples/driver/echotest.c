@@ -3,7 +3,6 @@
  * requests, cancels them, and unloads the driver. The rules of the I/O manager are checked on the way: a violation is a
  * bugcheck.
  */
-#include <interlock/iotest.h>
 #include <ntddk.h>
 
 #include <stdio.h>

@@ -9,7 +9,7 @@ typedef struct _DEVICE {
 
 NTSTATUS DeviceStop(PDEVICE Device);
 
-/* A driver's routine that waits for its requests. The bug: it waits with the spinlock held, at DISPATCH_LEVEL. */
+/* Waits until no request is left. The bug: it waits at DISPATCH_LEVEL, with the spinlock held. */
 NTSTATUS DeviceStop(PDEVICE Device)
 {
     NTSTATUS Status = STATUS_SUCCESS;

@@ -5,7 +5,6 @@
  *
  *     interlock lab examples/lab/cancel.c
  */
-#include <interlock/iotest.h>
 #include <interlock/lab.h>
 #include <ntddk.h>
 

@@ -21,11 +21,13 @@ static void own_and_wait(int ready)
 }
 
 /* The exit code: 1 if the wait reported the abandonment, otherwise 0. */
-static void wait_for_it(void)
+static void wait_for_it(int ready)
 {
     HANDLE mutex = OpenMutexA(SYNCHRONIZE | MUTEX_MODIFY_STATE, FALSE, "tour");
-    DWORD result = WaitForSingleObject(mutex, INFINITE);
+    DWORD result;
 
+    expect(mutex != NULL && write(ready, "", 1) == 1);
+    result = WaitForSingleObject(mutex, INFINITE);
     expect(result == WAIT_OBJECT_0 || result == WAIT_ABANDONED);
     expect(ReleaseMutex(mutex));
     exit(result == WAIT_ABANDONED);
@@ -55,7 +57,8 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         waiters[i] = fork();
         if (waiters[i] == 0)
-            wait_for_it();
+            wait_for_it(ready[1]);
+        expect(read(ready[0], &byte, 1) == 1); /* it has a handle: the name stays */
     }
     usleep(100000); /* so that both wait; harmless if they do not wait yet */
     expect(kill(owner, SIGKILL) == 0);

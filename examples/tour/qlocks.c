@@ -5,7 +5,7 @@
  */
 #include "live.h"
 
-#include "ke/prcb.h"
+#include "ke/irql.h"
 
 #define WAITERS 2
 

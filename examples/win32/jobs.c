@@ -3,7 +3,7 @@
 
 static LONG done;
 
-/* Waits for the next job or for the stop event. If both are signaled the first one wins, so no job is left undone. */
+/* Waits for the next job, or for the stop event. If both are signaled, the job comes first. */
 static DWORD WINAPI Work(LPVOID jobOrStop)
 {
     while (WaitForMultipleObjects(2, (HANDLE *)jobOrStop, FALSE, INFINITE) == WAIT_OBJECT_0) {

@@ -4,7 +4,7 @@
  *
  * Requests: driver and device objects, request packets with their completion and cancel paths, cancel-safe queues, remove
  * locks, StartIo, memory descriptor lists. Names, structures and semantics are those of Windows. A test plays the I/O manager:
- * it loads a driver by its DriverEntry, sends requests and cancels them (iotest.h). There is no plug and play, power management,
+ * it loads a driver by its DriverEntry, sends requests and cancels them (IoTestLoadDriver and the functions below it). There is no plug and play, power management,
  * registry or file system. The rules that Driver Verifier's I/O verification checks are always checked, with its bugchecks
  * (DRIVER_VERIFIER_IOMANAGER_VIOLATION).
  */
@@ -674,7 +674,7 @@ typedef struct _MDL {
     ULONG ByteOffset;
 } MDL, *PMDL;
 
-/* Cancel is shared with the thread that cancels; the rest of a packet belongs to its owner (src/io/cancel.c). */
+/* Cancel is shared with the thread that cancels; the rest of a packet belongs to its owner (src/io/irp.c). */
 typedef struct DECLSPEC_ALIGN(16) _IRP {
     CSHORT Type;
     USHORT Size;
@@ -985,7 +985,7 @@ NTKERNELAPI VOID IoSetTopLevelIrp(PIRP Irp);
 /* Returns the process that the packet came from. Since NT 3.1. */
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(PIRP Irp);
 
-/* Cancelling. src/io/cancel.c explains which thread owns a packet at each moment. */
+/* Cancelling. src/io/irp.c explains which thread owns a packet at each moment. */
 
 /* Internal: sets the cancel routine and returns the old one. NULL for one that was set: the packet is being cancelled, and
    its cancel routine completes it. */
@@ -1264,6 +1264,75 @@ NTKERNELAPI PVOID MmMapLockedPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
 
 /* Ends a mapping. Since NT 3.1. */
 NTKERNELAPI VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList);
+
+/*
+ * Drivers under test. A test takes the part of the I/O manager: it loads a driver by its DriverEntry, opens a device, sends
+ * requests as a program would, cancels them, and checks how they ended. None of it exists on Windows.
+ *
+ *     PDRIVER_OBJECT Driver;
+ *     PFILE_OBJECT File;
+ *     IO_STATUS_BLOCK Iosb;
+ *     IoTestLoadDriver(DriverEntry, "Echo", &Driver);
+ *     IoTestOpen(Driver->DeviceObject, &File);
+ *     PIO_TEST_REQUEST Read = IoTestRead(File, Buffer, sizeof(Buffer), 0);
+ *     IoTestCancel(Read);
+ *     IoTestFinish(Read, &Iosb);
+ *     IoTestClose(File);
+ *     IoTestUnloadDriver(Driver);
+ *
+ * Requests come from user mode (RequestorMode), from the thread that sends them. Their buffers are passed as the device
+ * and the control code require: buffered, direct, or neither.
+ */
+
+typedef struct _IO_TEST_REQUEST *PIO_TEST_REQUEST;
+
+/* Creates a driver object \Driver\Name and calls DriverEntry with a registry path that ends in Name. Returns its status; after
+   an error the driver object no longer exists, and a device that it has left behind is DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS.
+   STATUS_OBJECT_NAME_COLLISION: a driver of that name is loaded. At PASSIVE_LEVEL. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject);
+
+/* Calls DriverUnload and drops the driver object. Returns STATUS_INVALID_DEVICE_REQUEST if the driver has no such routine,
+   STATUS_DEVICE_BUSY if one of its devices is open or has another one attached to it; then it stays. A device that
+   DriverUnload leaves behind is DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS. At PASSIVE_LEVEL. Only in
+   Interlock. */
+NTKERNELAPI NTSTATUS IoTestUnloadDriver(PDRIVER_OBJECT DriverObject);
+
+/* Opens a device, by its object or by its name or a link to it, with IRP_MJ_CREATE to the top of its stack. Returns the status of
+   that; STATUS_NO_SUCH_DEVICE for one that is deleted, STATUS_ACCESS_DENIED for an exclusive one that is open. At PASSIVE_LEVEL.
+   Only in Interlock. */
+NTKERNELAPI NTSTATUS IoTestOpen(PDEVICE_OBJECT DeviceObject, PFILE_OBJECT *FileObject);
+NTKERNELAPI NTSTATUS IoTestOpenByName(PUNICODE_STRING Name, PFILE_OBJECT *FileObject);
+
+/* Closes it: IRP_MJ_CLEANUP and IRP_MJ_CLOSE. Needs no memory. At PASSIVE_LEVEL. Only in Interlock. */
+NTKERNELAPI VOID IoTestClose(PFILE_OBJECT FileObject);
+
+/* Requests of a test. Each is finished once; until then any thread may cancel it. */
+
+/* Sends a request and returns without waiting for it. NULL if memory is exhausted. IoTestSend sends a major function without
+   parameters. At PASSIVE_LEVEL. Only in Interlock. */
+NTKERNELAPI PIO_TEST_REQUEST IoTestRead(PFILE_OBJECT FileObject, PVOID Buffer, ULONG Length, LONGLONG Offset);
+NTKERNELAPI PIO_TEST_REQUEST IoTestWrite(PFILE_OBJECT FileObject, PVOID Buffer, ULONG Length, LONGLONG Offset);
+NTKERNELAPI PIO_TEST_REQUEST IoTestControl(PFILE_OBJECT FileObject, ULONG IoControlCode, PVOID Input, ULONG InputLength,
+                                           PVOID Output, ULONG OutputLength);
+NTKERNELAPI PIO_TEST_REQUEST IoTestSend(PFILE_OBJECT FileObject, UCHAR MajorFunction);
+
+/* Cancels a request, as IoCancelIrp. Returns TRUE if a cancel routine was called. Only in Interlock. */
+NTKERNELAPI BOOLEAN IoTestCancel(PIO_TEST_REQUEST Request);
+
+/* Returns TRUE once the request is complete. Only in Interlock. */
+NTKERNELAPI BOOLEAN IoTestIsDone(PIO_TEST_REQUEST Request);
+
+/* Returns TRUE if the driver returned STATUS_PENDING. Only in Interlock. */
+NTKERNELAPI BOOLEAN IoTestWasPended(PIO_TEST_REQUEST Request);
+
+/* Returns the packet, to send or cancel in another way. Only in Interlock. */
+NTKERNELAPI PIRP IoTestIrp(PIO_TEST_REQUEST Request);
+
+/* Blocks until the request is complete; as KeWaitForSingleObject, STATUS_SUCCESS or STATUS_TIMEOUT. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoTestWait(PIO_TEST_REQUEST Request, PLARGE_INTEGER Timeout);
+
+/* Blocks until the request is complete, frees it and returns its status; IoStatusBlock may be NULL. Only in Interlock. */
+NTKERNELAPI NTSTATUS IoTestFinish(PIO_TEST_REQUEST Request, PIO_STATUS_BLOCK IoStatusBlock);
 
 INTERLOCK_END
 

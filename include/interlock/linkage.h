@@ -7,7 +7,9 @@
 
 #include <stddef.h>
 
-#include <interlock/prefix.h>
+/* The prefix of the library's symbols. A build with one (docs/building.md) installs a copy of this file in which each exported
+   function and variable gets its name for the linker here. The names in sources stay as they are. */
+#define INTERLOCK_SYMBOL_PREFIX ""
 
 /* Every public header puts its prototypes between INTERLOCK_BEGIN and INTERLOCK_END. */
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 
 #include <interlock/windef.h>
 
-#ifdef INTERLOCK_WINSTATUS /* win32/base.h has these as DWORDs */
+#ifdef INTERLOCK_WINSTATUS /* win32.h has these as DWORDs */
 #undef STATUS_WAIT_0
 #undef STATUS_ABANDONED_WAIT_0
 #undef STATUS_USER_APC

@@ -1,5 +1,5 @@
 /*
- * usermode.h: what rtl.h, threadpool.h and windows.h share: the locks of user mode as structures, with their inline paths, and
+ * usermode.h: what rtl.h and windows.h share: the locks of user mode as structures, with their inline paths, and
  * the types of the thread pool with its callback environments.
  */
 #ifndef INTERLOCK_USERMODE_H

@@ -5,6 +5,8 @@
  * Formats: %s and %c are wide, as are %ls, %ws and %lc; %hs, %S, %hc and %C are narrow, in UTF-8. Numbers are those of
  * the host's printf; I64, I32 and I (pointer size) are sizes too. An l is 32 bits, as LONG and DWORD have them: the type
  * long has 64 here, and is printed with ll. %p is 16 digits. %n is refused.
+ *
+ * A header that defines INTERLOCK_WIDE_NAMES before it includes this one gets the usual names, too.
  */
 #ifndef INTERLOCK_WIDESTRING_H
 #define INTERLOCK_WIDESTRING_H
@@ -74,5 +76,70 @@ INTERLOCK_API int InterlockWprintf(const WCHAR *Format, ...);
 INTERLOCK_API int InterlockVwprintf(const WCHAR *Format, va_list Arguments);
 
 INTERLOCK_END
+
+#endif
+
+/* The usual names. The host's functions of these names take 32-bit characters. */
+#if defined(INTERLOCK_WIDE_NAMES) && !defined(INTERLOCK_WIDE_NAMES_H)
+#define INTERLOCK_WIDE_NAMES_H
+
+#ifdef __cplusplus
+#include <cwchar> /* first: it undefines macros of these names */
+#else
+#include <wchar.h>
+#endif
+
+#define _wcsicmp InterlockWcsicmp
+#define _wcsnicmp InterlockWcsnicmp
+#define _wcsdup InterlockWcsdup
+#define _wtoi InterlockWtoi
+#define _snwprintf InterlockSnwprintf
+#define _vsnwprintf InterlockVsnwprintf
+#if __SIZEOF_WCHAR_T__ == 2
+#define wcslen InterlockWcslen
+#define wcsnlen InterlockWcsnlen
+#define wcscpy InterlockWcscpy
+#define wcsncpy InterlockWcsncpy
+#define wcscat InterlockWcscat
+#define wcsncat InterlockWcsncat
+#define wcscmp InterlockWcscmp
+#define wcsncmp InterlockWcsncmp
+#define wcschr InterlockWcschr
+#define wcsrchr InterlockWcsrchr
+#define wcsstr InterlockWcsstr
+#define wcspbrk InterlockWcspbrk
+#define wcsspn InterlockWcsspn
+#define wcscspn InterlockWcscspn
+#define wcstol InterlockWcstol
+#define wcstoul InterlockWcstoul
+#define swprintf InterlockSnwprintf
+#define vswprintf InterlockVsnwprintf
+#define wprintf InterlockWprintf
+#define fwprintf InterlockFwprintf
+#ifdef __cplusplus
+namespace std { /* where the standard library's headers look for them, if they come later */
+using ::InterlockWcslen;
+using ::InterlockWcsnlen;
+using ::InterlockWcscpy;
+using ::InterlockWcsncpy;
+using ::InterlockWcscat;
+using ::InterlockWcsncat;
+using ::InterlockWcscmp;
+using ::InterlockWcsncmp;
+using ::InterlockWcschr;
+using ::InterlockWcsrchr;
+using ::InterlockWcsstr;
+using ::InterlockWcspbrk;
+using ::InterlockWcsspn;
+using ::InterlockWcscspn;
+using ::InterlockWcstol;
+using ::InterlockWcstoul;
+using ::InterlockSnwprintf;
+using ::InterlockVsnwprintf;
+using ::InterlockWprintf;
+using ::InterlockFwprintf;
+}
+#endif
+#endif
 
 #endif

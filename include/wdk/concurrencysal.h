@@ -1,7 +1,7 @@
 #ifndef INTERLOCK_WDK_CONCURRENCYSAL_H
 #define INTERLOCK_WDK_CONCURRENCYSAL_H
 
+#define INTERLOCK_OLD_ANNOTATIONS
 #include <interlock/annotations.h>
-#include <interlock/win32/sal1.h>
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef INTERLOCK_WDK_DRIVERSPECS_H
 #define INTERLOCK_WDK_DRIVERSPECS_H
 
-#include <interlock/win32/sal1.h>
+#define INTERLOCK_OLD_ANNOTATIONS
+#include <interlock/annotations.h>
 
 #endif

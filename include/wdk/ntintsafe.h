@@ -3,7 +3,6 @@
 #define INTERLOCK_WDK_NTINTSAFE_H
 
 #include <interlock/ntstatus.h>
-#include <interlock/safeinteger.h>
 
 INTERLOCK_BEGIN
 
@@ -11,7 +10,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_STATUS NTSTATUS
 #define INTERLOCK_SAFE_OK STATUS_SUCCESS
 #define INTERLOCK_SAFE_OVERFLOW STATUS_INTEGER_OVERFLOW
-#include <interlock/safeinteger.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_INTEGER
 #undef INTERLOCK_SAFE_STATUS
 #undef INTERLOCK_SAFE_OK

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include <interlock/rtl.h>
-#include <interlock/safestring.h>
 
 #define NTSTRSAFE_MAX_CCH                  INTERLOCK_SAFE_MAX_CCH
 #define NTSTRSAFE_MAX_LENGTH               (NTSTRSAFE_MAX_CCH - 1)
@@ -43,7 +42,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_CHAR       char
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Rtl##Name, A)
 #define INTERLOCK_SAFE_FORMAT     InterlockFormatBytes
-#include <interlock/safestring.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT
@@ -51,7 +50,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_CHAR       WCHAR
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Rtl##Name, W)
 #define INTERLOCK_SAFE_FORMAT     InterlockFormatUnicode
-#include <interlock/safestring.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT

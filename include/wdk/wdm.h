@@ -12,10 +12,11 @@
 #include <interlock/io.h>
 #include <interlock/nt.h>
 #include <interlock/ps.h>
-#include <interlock/rtldriver.h>
-#include <interlock/threadpool.h>
+#include <interlock/rtl.h>
 #include <interlock/win32/language.h>
-#include <interlock/win32/sal1.h>
+
+#define INTERLOCK_OLD_ANNOTATIONS
+#include <interlock/annotations.h>
 
 #include <guiddef.h>
 

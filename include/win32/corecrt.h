@@ -1,5 +1,5 @@
 /*
- * corecrt.h: what Microsoft's C library has in the standard headers, and the host's has not. windows.h, intrin.h and
+ * corecrt.h: what Microsoft's C library has in the standard headers and the host's lacks. windows.h, intrin.h and
  * tchar.h include it, and under `interlock cc` stdio.h, stdlib.h, string.h, time.h and wchar.h: a source that includes none
  * of windows.h must not find its types, so there are none here but WCHAR. Wide strings have 16-bit characters.
  */
@@ -663,7 +663,7 @@ INTERLOCK_INLINE double _wtof(const WCHAR *String)
 
 /* Narrow strings, which are in UTF-8, and wide ones. */
 
-/* Internal: the converted string, for free(); NULL: it has a character that is none. */
+/* Internal: the converted string, for free(); NULL: it has an invalid character. */
 INTERLOCK_INLINE void *InterlockConvert(const void *Source, int IsWide, size_t *Length)
 {
     extern int MultiByteToWideChar(unsigned int CodePage, unsigned int Flags, const char *Narrow, int NarrowSize, WCHAR *Wide,

@@ -193,7 +193,7 @@ INTERLOCK_INLINE int INTERLOCK_CRT_PRINT(, s, printf_s)(INTERLOCK_CRT_CHAR *Targ
     return length;
 }
 
-/* The length that the whole text has; -1 if it has none. */
+/* The length of the whole text; -1 if it cannot be formatted. */
 INTERLOCK_CRT_CHECK(1, 0)
 INTERLOCK_INLINE int INTERLOCK_CRT_PRINT(_v, sc, printf)(const INTERLOCK_CRT_CHAR *Format, va_list Arguments)
 {

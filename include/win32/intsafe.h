@@ -2,8 +2,7 @@
 #ifndef INTERLOCK_WIN32_INTSAFE_H
 #define INTERLOCK_WIN32_INTSAFE_H
 
-#include <interlock/safeinteger.h>
-#include <interlock/win32/base.h>
+#include <interlock/win32.h>
 
 #define INTSAFE_E_ARITHMETIC_OVERFLOW ((HRESULT)0x80070216)
 
@@ -13,7 +12,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_STATUS HRESULT
 #define INTERLOCK_SAFE_OK S_OK
 #define INTERLOCK_SAFE_OVERFLOW INTSAFE_E_ARITHMETIC_OVERFLOW
-#include <interlock/safeinteger.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_INTEGER
 #undef INTERLOCK_SAFE_STATUS
 #undef INTERLOCK_SAFE_OK

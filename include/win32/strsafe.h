@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <interlock/safestring.h>
-#include <interlock/win32/base.h>
+#include <interlock/win32.h>
 
 #define STRSAFE_MAX_CCH 2147483647
 #define STRSAFE_MAX_LENGTH (STRSAFE_MAX_CCH - 1)
@@ -32,7 +31,7 @@ INTERLOCK_BEGIN
 #else
 #define INTERLOCK_SAFE_CHECK(Format, First) __attribute__((format(printf, Format, First)))
 #endif
-#include <interlock/safestring.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT
@@ -42,7 +41,7 @@ INTERLOCK_BEGIN
 #define INTERLOCK_SAFE_NAME(Name) INTERLOCK_SAFE_JOIN(Name, W)
 #define INTERLOCK_SAFE_FORMAT InterlockVsnwprintf
 #define INTERLOCK_SAFE_CHECK(Format, First)
-#include <interlock/safestring.h>
+#include <interlock/safe.h>
 #undef INTERLOCK_SAFE_CHAR
 #undef INTERLOCK_SAFE_NAME
 #undef INTERLOCK_SAFE_FORMAT

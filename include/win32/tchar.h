@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <interlock/win32/base.h>
+#include <interlock/win32.h>
 #include <interlock/win32/language.h>
 
 #include <corecrt.h>

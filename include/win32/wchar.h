@@ -9,7 +9,8 @@
 #ifdef __INTERLOCK_CC__
 #include <corecrt.h>
 #ifndef __cplusplus /* there <cwchar> would undefine the macros again; windows.h has them */
-#include <interlock/widenames.h>
+#define INTERLOCK_WIDE_NAMES
+#include <interlock/widestring.h>
 #endif
 #endif
 

@@ -101,6 +101,29 @@ void LabAdvanceTime(uint64_t time)
     lab_spin_changed(lab_cell_pseudo(PSEUDO_CLOCK));
 }
 
+void LabIgnore(const volatile void *address, size_t size)
+{
+    lab_memory_ignore(address, size);
+    lab_memory_add_statistic((uintptr_t)address, size);
+}
+
+void LabForget(volatile void *address, size_t size)
+{
+    uintptr_t at = (uintptr_t)address, end = at + size;
+
+    while (at < end) {
+        bool whole = at % sizeof(uint64_t) == 0 && end - at >= sizeof(uint64_t);
+
+        lab_atomic_forget(at, whole ? sizeof(uint64_t) : 1, whole ? UINT64_MAX : UINT8_MAX);
+        at += whole ? sizeof(uint64_t) : 1;
+    }
+}
+
+void LabForgetBits(volatile uint32_t *address, uint32_t bits)
+{
+    lab_atomic_forget((uintptr_t)address, sizeof(*address), bits);
+}
+
 void LabEnterLibc(void)
 {
     if (lab->current != NULL)

@@ -97,6 +97,19 @@ void lab_atomic_plain_write(uintptr_t address, size_t size)
     }
 }
 
+void lab_atomic_forget(uintptr_t address, size_t size, u128 bits)
+{
+    const lab_granule *shadow = lab_memory_shadow(address);
+    uint32_t number = shadow != NULL ? shadow->cell[address & 7] : NO_CELL;
+    const lab_cell *c = &lab->cells[number];
+    bool kept = number != NO_CELL && c->generation == lab->generation && keeps_versions(c) && c->newest >= 0 &&
+                lab->versions[c->newest].value == lab_value_read(c->address, c->size);
+
+    lab_value_write(address, size, lab_value_read(address, size) & ~bits);
+    if (kept)
+        lab->versions[c->newest].value = lab_value_read(c->address, c->size);
+}
+
 static void get(lab_thread *t, int order, const lab_vclock *release)
 {
     lab_clock_join(acquires(order) ? &t->sync : &t->fence_acquire, release);
@@ -207,7 +220,8 @@ static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t 
 
 static bool visible(uintptr_t address)
 {
-    return lab_sched_active() && !lab_memory_is_tls(address) && lab_memory_shadow(address) != NULL;
+    return lab_sched_active() && !lab_memory_is_tls(address) && lab_memory_shadow(address) != NULL &&
+           !lab_memory_is_statistic(address);
 }
 
 static void wrote(lab_thread *t, uint32_t number)

@@ -6,7 +6,7 @@ void lab_block_wake(lab_thread *t)
     t->state = THREAD_READY;
     t->timed_out = false;
     if (lab->current != NULL)
-        lab_clock_join(&t->dep, &lab->current->dep);
+        lab_step_wakes(lab->current, t);
     lab_step_announce(t, OP_RESUME, t->op.address, t->op.pc);
 }
 
@@ -153,7 +153,7 @@ void lab_block_interrupt(uint32_t number, uintptr_t pc)
     t->op.address = number;
     lab_step_access(t, lab_cell_pseudo(PSEUDO_CONTEXT(number)), true);
     lab_sched_point(t);
-    lab_states_search_all();
+    lab_states_see_interrupts();
     lab_vclock before = t->dep;
     lab_step_make(t, 1, t->op.access);
     lab_step_order_after(t, target->last_step, (int32_t)lab->run.steps - 1, &before);

@@ -37,11 +37,7 @@ uint8_t lab_bounded_pick(lab_node *n, int32_t previous)
 {
     n->preemptions = previous >= 0 ? lab->nodes[previous].preemptions : 0;
     n->sleep = inherit_sleep(previous);
-    uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
-    if (awake == 0) {
-        lab->node_count--; /* it decides nothing */
-        lab_sched_leave(RUN_PRUNED);
-    }
+    uint16_t awake = lab_dpor_awake(n);
     uint8_t chosen = lab_explore_prefer(awake);
 
     n->stayer = find_stayer(awake);
@@ -50,10 +46,8 @@ uint8_t lab_bounded_pick(lab_node *n, int32_t previous)
         return chosen;
     n->backtrack = awake;
     if (lab->active == STRATEGY_BOUNDED_STATES && (awake & (awake - 1)) != 0 &&
-        lab_states_is_known(n->stayer | (uint64_t)n->sleep << 8, n->preemptions)) {
-        lab->node_count--;
-        lab_sched_leave(RUN_PRUNED);
-    }
+        lab_states_is_known(n->stayer | (uint64_t)n->sleep << 8, n->preemptions))
+        lab_dpor_prune();
     return chosen;
 }
 

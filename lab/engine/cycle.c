@@ -73,7 +73,7 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
         return _URC_NO_REASON;
     search->frame = _Unwind_GetCFA(context);
     for (size_t i = 0; i < sizeof(preserved) / sizeof(preserved[0]); i++) {
-        uint64_t value = _Unwind_GetGR(context, preserved[i]);
+        uint64_t value = lab_memory_without_own(_Unwind_GetGR(context, preserved[i]));
         search->registers = lab_memory_hash_bytes(search->registers, &value, sizeof(value));
     }
     return _URC_NORMAL_STOP;
@@ -101,7 +101,7 @@ bool lab_cycle_note_position(lab_thread *t)
 {
     frame_search search = {.pc = t->op.pc};
 
-    if (t->in_interrupt)
+    if (t->in_interrupt && (lab->tracking || t->outer_frame == 0))
         return false;
     t->unwound = true;
     lab->quiet = true; /* its own locks are not steps */
@@ -124,10 +124,9 @@ static bool has_new_value(const lab_thread *t)
     return t->op.kind == OP_STORE || t->op.kind == OP_CAS || t->op.kind == OP_WAIT || t->op.kind == OP_CALL;
 }
 
-static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
+uint64_t lab_cycle_hash_step(const lab_thread *t)
 {
     const uint64_t parts[] = {
-        t->state,
         t->op.kind,
         t->op.address,
         t->op.pc,
@@ -136,13 +135,34 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         has_new_value(t) ? (uint64_t)t->desired : 0,
         has_new_value(t) ? (uint64_t)(t->desired >> 64) : 0,
         t->op.kind == OP_RMW ? t->rmw : 0,
+        t->registers,
+        t->frame,
+    };
+
+    return lab_memory_hash_bytes(1, parts, sizeof(parts));
+}
+
+/* Of the stack from the program's lowest frame on, without what the explorer has between a handler and the interrupted code. */
+static uint64_t hash_stack(const lab_thread *t)
+{
+    uintptr_t top = (uintptr_t)t->stack + STACK_SIZE;
+
+    if (!t->in_interrupt || t->frame >= t->handler_frame) /* the latter: its position in the handler is not noted */
+        return lab_memory_hash_region((const void *)t->frame, top - t->frame);
+    return t->outer + lab_memory_hash_region((const void *)t->frame, t->handler_frame - t->frame) +
+           lab_memory_hash_region((const void *)t->outer_frame, top - t->outer_frame);
+}
+
+static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
+{
+    const uint64_t parts[] = {
+        t->state,
+        lab_cycle_hash_step(t),
         t->state == THREAD_BLOCKED ? t->expected : 0,
         t->deadline != 0 ? t->deadline - lab->run.now : 0,
         t->interrupt_pending,
         t->inside_libc,
         t->interrupt_later,
-        t->registers,
-        t->frame,
     };
 
     hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
@@ -150,7 +170,7 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         return hash;
     hash = lab_memory_hash_bytes(hash, t == lab->current ? (const uint8_t *)lab->tls : t->tls, lab->tls_size & ~7ul);
     if (t->frame != 0)
-        hash += lab_memory_hash_region((const void *)t->frame, (uintptr_t)t->stack + STACK_SIZE - t->frame);
+        hash += hash_stack(t);
     return hash;
 }
 

@@ -35,6 +35,13 @@ bool lab_dpor_is_active(void)
     return lab->active == STRATEGY_DPOR || lab_states_is_reduced();
 }
 
+/* Where all orders are tried at each state, that schedule is tried too; where summaries decide what is tried (states.c), they would
+   lack what follows the load. */
+bool lab_dpor_leaves_old(void)
+{
+    return lab->active == STRATEGY_DPOR || (lab->active == STRATEGY_STATES && !lab_states_is_reduced());
+}
+
 uint16_t lab_dpor_commuting(int32_t node, uint16_t set)
 {
     const lab_step *made = &lab->steps[lab->nodes[node].step];
@@ -47,7 +54,7 @@ uint16_t lab_dpor_commuting(int32_t node, uint16_t set)
     return set;
 }
 
-static uint16_t inherit_sleep(int32_t previous)
+uint16_t lab_dpor_sleepers(int32_t previous)
 {
     if (previous < 0)
         return 0;
@@ -55,15 +62,25 @@ static uint16_t inherit_sleep(int32_t previous)
     return lab_dpor_commuting(previous, (uint16_t)((p->sleep | p->done) & ~LAB_BIT(p->chosen)));
 }
 
+void lab_dpor_prune(void)
+{
+    lab->node_count--;
+    lab_sched_leave(RUN_PRUNED);
+}
+
+uint16_t lab_dpor_awake(const lab_node *n)
+{
+    uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
+
+    if (awake == 0)
+        lab_dpor_prune();
+    return awake;
+}
+
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous)
 {
-    n->sleep = inherit_sleep(previous);
-    uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
-    if (awake == 0) {
-        lab->node_count--; /* it decides nothing */
-        lab_sched_leave(RUN_PRUNED);
-    }
-    uint8_t chosen = lab_explore_prefer(awake);
+    n->sleep = lab_dpor_sleepers(previous);
+    uint8_t chosen = lab_explore_prefer(lab_dpor_awake(n));
     n->backtrack = lab_explore_is_split_here() ? n->enabled : LAB_BIT(chosen);
     return chosen;
 }

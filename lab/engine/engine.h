@@ -65,6 +65,7 @@ typedef enum lab_op_kind {
     OP_JOIN,
     OP_END,
     OP_LOCAL,
+    OP_PLAIN, /* a plain access, where an interrupt may come before it: LAB_PRECISE */
     OP_CALL, /* of a function that the explorer provides: lab/posix */
     OP_EXIT, /* of the process */
     OP_BEGIN, /* of an operation of the history */
@@ -243,6 +244,9 @@ struct lab_thread {
     uintptr_t frame;      /* the program's lowest frame */
     uint64_t registers;   /* a hash of the registers there */
     uintptr_t place;      /* the place in its own function */
+    uintptr_t handler_frame; /* in_interrupt: the explorer's frame below the handler, */
+    uintptr_t outer_frame;   /* and where the interrupted code was; 0: unknown */
+    uint64_t outer;          /* lab_cycle_hash_step of that */
     bool unwound;         /* the unwinder has used its stack */
     uint32_t lent_count;
     uintptr_t lent[MAX_LENT]; /* all addresses on its stack that other threads have accessed */
@@ -278,6 +282,7 @@ typedef struct lab_step {
     int32_t node;
     uint32_t ordinal; /* among its thread's steps, from 1 */
     uint8_t thread;
+    uint16_t woken; /* threads that could run again because of it */
     lab_operation op;
 } lab_step;
 
@@ -391,7 +396,7 @@ typedef struct lab_options {
     bool weak; /* a load may read an older store */
     bool verbose;
     bool to_stderr; /* report failures there: stdout belongs to a test harness */
-    bool plain;     /* every plain access is a step too */
+    bool precise;   /* interrupts come before plain accesses too */
     bool brief;     /* report only the verdict of a failure */
     bool calls;     /* the trace shows calls of the library, not the steps inside them */
     const char *html;     /* a page with the trace is written there */
@@ -399,7 +404,8 @@ typedef struct lab_options {
     bool show_progress;   /* on the terminal */
     const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
-    bool unreduced; /* bounded: also schedules that equal another one up to the order of independent steps */
+    bool ends;      /* the states in which schedules end are counted */
+    bool unreduced; /* bounded, states: also schedules that equal another one up to the order of independent steps */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
     uint32_t stale;    /* UNLIMITED; otherwise the number in a schedule */
@@ -440,6 +446,7 @@ typedef struct lab_options {
 typedef struct lab_result {
     uint32_t cut; /* CUT_: limits of what `exhausted` and `bound` say */
     uint64_t schedules, pruned, truncated, steps;
+    uint64_t ends, ends_hash; /* ends.c: their number, and the sum of their hashes */
     bool exhausted;
     bool by_states; /* that is: every state, not every schedule */
     int bound; /* all schedules with up to this number of preemptions were run; -1: none */
@@ -516,6 +523,7 @@ typedef struct lab_engine {
     bool quiet;          /* no thread runs: Invariant, Finish */
     bool only_schedule;  /* there is no other one: nothing has to be undone after it */
     bool tracing;
+    bool uses_interrupts;   /* a schedule has sent one: states.c */
     bool uses_cancellation; /* a schedule has called pthread_cancel: waits check whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */
     lab_thread *current; /* NULL: the explorer itself */
@@ -580,6 +588,7 @@ typedef struct lab_engine {
     lab_past_access earlier;                  /* the access that it races with; pc 0: none, or not traced */
     struct lab_cycle_states *cycles;
     struct lab_state_set *states; /* states.c */
+    struct lab_end_set *ends;     /* ends.c */
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
 
@@ -616,8 +625,12 @@ void lab_memory_report_leaks(void);
 bool lab_memory_take_fault(uintptr_t address); /* FALSE: the explorer did not cause it */
 void *lab_memory_map(size_t size);             /* for the explorer itself */
 uint64_t lab_memory_hash(void);                /* of all memory that the program has changed */
+void lab_memory_ignore(const volatile void *from, size_t size); /* by that hash */
+void lab_memory_add_statistic(uintptr_t address, size_t size);
+bool lab_memory_is_statistic(uintptr_t address); /* its accesses are not steps */
 uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size); /* size: a multiple of 8 */
 uint64_t lab_memory_hash_region(const void *from, size_t size); /* also of where it is; likewise */
+uint64_t lab_memory_without_own(uint64_t word);
 void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc);
 
 /* NULL: not memory of the program. */
@@ -691,7 +704,8 @@ static inline lab_cell *lab_cell_of(uint32_t number)
 #define PSEUDO_CONTEXT(lab_thread) (1 + (lab_thread))
 #define PSEUDO_STRONG              (1 + MAX_THREADS) /* tso: the order of all stores */
 #define PSEUDO_HEAP                (2 + MAX_THREADS) /* which freed memory can be reused */
-#define PSEUDO_CELLS               (3 + MAX_THREADS)
+#define PSEUDO_HISTORY             (3 + MAX_THREADS) /* states.c: which operations have returned */
+#define PSEUDO_CELLS               (4 + MAX_THREADS)
 
 /* atomic.c */
 typedef enum lab_rmw_kind { RMW_EXCHANGE, RMW_ADD, RMW_SUB, RMW_AND, RMW_OR, RMW_XOR, RMW_NAND } lab_rmw_kind;
@@ -712,6 +726,7 @@ void lab_atomic_barrier_all(void);
 u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc); /* the machine's state: its newest value, acquired */
 void lab_atomic_observe(lab_thread *t, uint32_t cell); /* the machine has read the newest value for t */
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
+void lab_atomic_forget(uintptr_t address, size_t size, u128 bits); /* clears them in memory, and in what the last store left */
 /* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
 void lab_atomic_give(lab_thread *t, uint32_t cell, bool adds); /* adds: to what others have given */
 void lab_atomic_take(lab_thread *t, uint32_t cell);
@@ -772,6 +787,7 @@ void lab_cycle_begin(void);
 void lab_cycle_note(void);                      /* before each decision */
 bool lab_cycle_note_position(lab_thread *t);    /* of the running thread; FALSE: unknown */
 uint64_t lab_cycle_hash(void);                  /* of the state; the positions of all threads have been noted */
+uint64_t lab_cycle_hash_step(const lab_thread *t); /* of its next step, and its registers there */
 uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its own function; 0: unknown */
 
 /* Before the program continues. */
@@ -786,14 +802,19 @@ void lab_states_clear(void);
 bool lab_states_is_full(void);
 void lab_states_give_up(void); /* the program does what a state does not have */
 void lab_states_note(uint16_t enabled); /* before each decision */
-uint8_t lab_states_pick(lab_node *n);
+uint8_t lab_states_pick(lab_node *n, int32_t previous);
 bool lab_states_is_reduced(void);      /* the search tries only what can make a difference */
+void lab_states_see_interrupts(void);  /* the program sends interrupts */
 void lab_states_search_all(void);      /* it must not: the program does what summaries do not have */
 void lab_states_open(uint32_t node);   /* a new one */
 void lab_states_leave_branch(uint32_t node); /* before the next one */
 void lab_states_leave_node(uint32_t node);   /* after its last one */
 /* The state, and what the caller adds to it: was the search here before, at this cost or a lower one? */
 bool lab_states_is_known(uint64_t also, uint32_t cost);
+
+/* history.c */
+uint64_t lab_history_hash(void);
+uint64_t lab_history_hash_view(const lab_vclock *clock);
 
 /* stuck.c */
 void lab_stuck_describe_brief(const lab_thread *t, char *buffer, size_t size);
@@ -805,8 +826,11 @@ void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintp
 void lab_step_access(lab_thread *t, uint32_t cell, bool write); /* an access that the announced step will make */
 void lab_step_make(lab_thread *t, int count, const lab_access *accesses);
 void lab_step_local(lab_thread *t, lab_op_kind kind, uintptr_t pc); /* a complete step that accesses nothing */
+void lab_step_plain(lab_thread *t, uintptr_t address, uintptr_t pc); /* before a plain access of t */
 void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab_vclock *before);
 
+/* Because of the last step of `waker` that thread can run. */
+void lab_step_wakes(const lab_thread *waker, lab_thread *t);
 /* The last step also depends on the last write of that cell, and could not have come before it. */
 void lab_step_follow(lab_thread *t, uint32_t cell, bool readers_too);
 /* The last step ends the process: it could have come before any step of the other threads. */
@@ -895,9 +919,16 @@ void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char
 uint8_t lab_dpor_pick(lab_node *n, int32_t previous);
 void lab_dpor_race(int32_t earlier, int32_t later, const lab_vclock *before);
 void lab_dpor_instead(uint8_t thread);
+void lab_dpor_prune(void) __attribute__((noreturn)); /* the new node decides nothing: what follows was explored elsewhere */
+uint16_t lab_dpor_awake(const lab_node *n); /* the threads that can run there and do not sleep; prunes if there is none */
 bool lab_dpor_is_active(void); /* races of steps decide what is tried */
+bool lab_dpor_leaves_old(void); /* c11: an old value is left to the schedule in which the load comes before the newer store */
+uint16_t lab_dpor_sleepers(int32_t previous); /* at a new node: threads whose next step was tried before the steps since */
 /* Those of the threads whose next step commutes with the one that was made at that node. */
 uint16_t lab_dpor_commuting(int32_t node, uint16_t set);
+
+/* ends.c */
+void lab_ends_note(void);
 
 /* bounded.c */
 uint8_t lab_bounded_pick(lab_node *n, int32_t previous);

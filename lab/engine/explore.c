@@ -50,6 +50,8 @@ static bool is_on_shared(const lab_thread *t)
         return false;
     if (t->op.kind == OP_LOCAL || t->op.kind == OP_EXIT || t->op.kind == OP_BEGIN || t->op.kind == OP_RETURN)
         return true;
+    if ((lab->uses_interrupts || t->op.kind == OP_PLAIN) && lab->cells[lab_cell_pseudo(PSEUDO_CONTEXT(t->number))].written)
+        return true; /* an interrupt may come before it */
     for (uint32_t i = 0; i < t->op.accesses; i++)
         if (lab_cell_is_shared(&lab->cells[t->op.access[i].cell]))
             return true;
@@ -135,7 +137,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
         n->chosen = lab_bounded_pick(n, previous);
         break;
     case STRATEGY_STATES:
-        n->chosen = lab_states_pick(n);
+        n->chosen = lab_states_pick(n, previous);
         break;
     case STRATEGY_PCT:
         n->chosen = lab_random_pick_pct(enabled);
@@ -238,6 +240,8 @@ static bool runs_into_failure(void)
     lab->result.truncated += end == RUN_TRUNCATED;
     lab->result.steps += lab->run.steps;
     lab->longest = lab->run.steps > lab->longest ? lab->run.steps : lab->longest;
+    if (end == RUN_FINISHED)
+        lab_ends_note();
     return end == RUN_FAILED;
 }
 
@@ -334,16 +338,14 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         truncated |= lab->end == RUN_TRUNCATED;
         if (compares_states(active) && lab_states_is_full())
             return false;
-        bool starts_over = lab->cells_changed || known != what_is_known(active);
-        bool has_more = !starts_over && backtrack();
-        if (starts_over || lab->cells_changed) { /* the latter: backtrack found a variable that summaries lack */
+        if (lab->cells_changed || known != what_is_known(active)) {
             if (compares_states(active))
                 lab_states_clear();
             lab->cells_changed = false;
             known = what_is_known(active);
             lab->replay_count = 0;
             lab->cut = 0;
-        } else if (!has_more) {
+        } else if (!backtrack()) {
             lab->result.exhausted = !truncated;
             lab->result.cut = truncated ? lab->result.cut : lab->cut;
             return false;
@@ -489,6 +491,8 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab->scenario = scenario;
     if (scenario->Model != NULL)
         lab_set_model(scenario->Model);
+    if (scenario->Flags & LAB_PRECISE)
+        lab->options.precise = true;
     if (scenario->MaximumSchedules != 0)
         lab->options.schedules = scenario->MaximumSchedules;
     lab->random = (lab->options.seed ^ 0x9E3779B97F4A7C15ull) | 1;

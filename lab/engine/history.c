@@ -12,10 +12,40 @@
 /* A step under the models that have a common time: an operation that returns before another begins precedes it. */
 static void make_step(lab_op_kind kind, uintptr_t pc)
 {
+    lab_thread *t = lab->current;
+
     if (!lab_sched_active() || lab->options.model == MODEL_C11)
         return;
-    lab_step_local(lab->current, kind, pc);
+    lab_step_announce(t, kind, 0, pc);
+    if (lab_states_is_reduced()) /* one returns before another begins: a conflict of variables, for summaries */
+        lab_step_access(t, lab_cell_pseudo(PSEUDO_HISTORY), kind == OP_RETURN);
+    lab_sched_point(t);
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_cycle_sweep();
+}
+
+/* Its number among the operations of its thread. */
+static unsigned number_of(uint32_t index)
+{
+    unsigned number = 0;
+
+    for (uint32_t i = 0; i < index; i++)
+        number += lab->run.history[i].Thread == lab->run.history[index].Thread;
+    return number;
+}
+
+/* What LabBegin returns does not depend on the order in which other threads begin, or that order would be part of the state. */
+static unsigned handle_of(uint32_t index)
+{
+    return lab->run.history[index].Thread * MAX_OPERATIONS + number_of(index);
+}
+
+static uint32_t index_of(unsigned handle)
+{
+    for (uint32_t i = 0; i < lab->run.operations; i++)
+        if (handle_of(i) == handle)
+            return i;
+    lab_sched_fail(VERDICT_UNSUPPORTED, 0, "LabEnd of an operation that did not begin");
 }
 
 unsigned LabBegin(unsigned name, intptr_t argument)
@@ -32,14 +62,15 @@ unsigned LabBegin(unsigned name, intptr_t argument)
     };
     if (lab->current != NULL)
         lab->run.began[lab->run.operations] = lab->current->sync;
-    return lab->run.operations++;
+    return handle_of(lab->run.operations++);
 }
 
-void LabEnd(unsigned number, intptr_t result)
+void LabEnd(unsigned handle, intptr_t result)
 {
+    make_step(OP_RETURN, (uintptr_t)__builtin_return_address(0));
+    uint32_t number = index_of(handle);
     LAB_OPERATION *o = &lab->run.history[number];
 
-    make_step(OP_RETURN, (uintptr_t)__builtin_return_address(0));
     o->Result = result;
     o->Returned = 1;
     o->End = ++lab->run.ordinal;
@@ -57,6 +88,36 @@ static bool comes_before(uint32_t a, uint32_t b)
         return false;
     return lab->options.model != MODEL_C11 || first->Thread == second->Thread ||
            lab->run.ended_at[a] <= lab->run.began[b].at[first->Thread];
+}
+
+/* For states.c: which operations there were, and which precede which. Not in which order they began. */
+uint64_t lab_history_hash(void)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < lab->run.operations; i++) {
+        const LAB_OPERATION *o = &lab->run.history[i];
+        uint64_t parts[] = {handle_of(i), o->Name, (uint64_t)o->Argument, o->Returned, o->Returned ? (uint64_t)o->Result : 0, 0};
+
+        for (uint32_t j = 0; j < lab->run.operations; j++)
+            parts[5] += comes_before(j, i) ? lab_memory_hash_bytes(1, &(uint64_t){handle_of(j)}, sizeof(uint64_t)) : 0;
+        hash += lab_memory_hash_bytes(1, parts, sizeof(parts));
+    }
+    return hash;
+}
+
+/* c11: the operations that precede one that begins with this clock. */
+uint64_t lab_history_hash_view(const lab_vclock *clock)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < lab->run.operations; i++) {
+        const LAB_OPERATION *o = &lab->run.history[i];
+
+        if (o->Returned && lab->run.ended_at[i] <= clock->at[o->Thread])
+            hash += lab_memory_hash_bytes(1, &(uint64_t){handle_of(i)}, sizeof(uint64_t));
+    }
+    return hash;
 }
 
 static bool may_come_next(uint32_t index, uint64_t left)

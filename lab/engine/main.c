@@ -34,7 +34,8 @@ static const char usage[] =
     "  --seconds S            the time per scenario (default 10, or its share of --minutes)\n"
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
     "  --preemptions N        bounded, bounded-states: the limit per schedule (default 2)\n"
-    "  --unreduced            bounded: also schedules that equal another one up to the order of independent steps\n"
+    "  --precise              interrupts also come before plain accesses outside of the thread's stack\n"
+    "  --unreduced            bounded, states: also schedules that equal another one up to the order of independent steps\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
     "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
     "  --behind N             c11: accesses of a thread in a row behind the same store (default 4; 0: any)\n"
@@ -55,7 +56,9 @@ static const char usage[] =
     "  --function NAME        explores a function of the program instead of main\n"
     "  --argument WORD        an argument of main\n"
     "  --tap                  output for a test harness\n"
-    "  --json FILE            also appends a line with the result of each scenario to it\n";
+    "  --json FILE            also appends a line with the result of each scenario to it\n"
+    "  --ends                 counts the states of memory in which schedules end, for --json: they are the same for every\n"
+    "                         exhaustive search\n";
 
 static const char nothing_to_explore[] =
     "lab: there is nothing to explore: no scenario and no main. A scenario is a list of functions that run as threads:\n"
@@ -103,7 +106,7 @@ typedef struct arguments {
     char **argv;
     const char *chosen[MAX_CHOSEN];
     unsigned chosen_count;
-    unsigned first_number; /* in the output for a test harness */
+    unsigned first_number; /* in the output for a test harness; 0: of the first process, which prints the plan */
     bool tap, list, help;
     double minutes; /* 0: no limit */
     const char *token, *processors;
@@ -285,10 +288,13 @@ static void write_json(const LAB_SCENARIO *scenario, const char *model, const la
     bool bounded = !r->exhausted && r->bound >= 0;
     fprintf(file,
             "{\"scenario\": \"%s\", \"threads\": %u, \"model\": \"%s\", \"verdict\": \"%s\", \"search\": \"%s\", "
-            "\"preemptions\": %d, \"limits\": \"%s\", \"schedules\": %lu, \"seconds\": %.2f}\n",
+            "\"preemptions\": %d, \"limits\": \"%s\", \"schedules\": %lu, \"seconds\": %.2f",
             scenario->Name, count_threads(scenario), model, lab_verdict_names[r->verdict],
             search_names[r->exhausted ? 2 : bounded][r->by_states], bounded ? r->bound : -1,
             r->exhausted || bounded ? limits : "", r->schedules + r->pruned, r->seconds);
+    if (lab->options.ends)
+        fprintf(file, ", \"ends\": %lu, \"ends_hash\": \"%016lx\"", r->ends, r->ends_hash);
+    fprintf(file, "}\n");
     fclose(file);
 }
 
@@ -498,6 +504,10 @@ static bool take_arguments(arguments *a, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0)
             a->list = true;
+        else if (strcmp(argv[i], "--ends") == 0)
+            lab->options.ends = true;
+        else if (strcmp(argv[i], "--precise") == 0)
+            lab->options.precise = true;
         else if (strcmp(argv[i], "--unreduced") == 0)
             lab->options.unreduced = true;
         else if (strcmp(argv[i], "--strict") == 0)
@@ -582,10 +592,10 @@ static unsigned run_scenarios(const arguments *a)
     for (const LAB_SCENARIO *const *s = lab_program_scenarios(); *s != NULL; s++)
         if (is_chosen(a, (*s)->Name)) {
             lab->options.seconds = share(a, most, until, chosen - count);
-            unsigned own = a->first_number + count++;
+            unsigned own = (a->first_number != 0 ? a->first_number : 1) + count++;
             bad += !(has_other_processors(*s) ? run_with_other_processors(a, *s, own) : run_scenario(*s, a->tap, own));
         }
-    if (a->tap && a->first_number == 1)
+    if (a->tap && a->first_number == 0)
         printf("1..%u\n", count);
     return count == 0 ? 1 : bad;
 }
@@ -593,7 +603,7 @@ static unsigned run_scenarios(const arguments *a)
 /* The linker gives it the name main, and the program's own main the name __real_main (--wrap). */
 int __wrap_main(int argc, char **argv)
 {
-    arguments a = {.argc = argc, .argv = argv, .first_number = 1, .processors = getenv("INTERLOCK_PROCESSORS")};
+    arguments a = {.argc = argc, .argv = argv, .processors = getenv("INTERLOCK_PROCESSORS")};
 
     lab_memory_initialize();
     lab->started = true;

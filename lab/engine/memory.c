@@ -21,13 +21,26 @@
 #define HEAP_SIZE     (256ul << 20)
 #define ARENA_ADDRESS 0x200000000000ul
 #define MAX_HOT       4096
+#define MAX_IGNORED   4096
+#define MAX_STATISTICS 16
 #define RED_ZONE      32
 #define HEADER_MAGIC  0x4c61624865617031ull
 
 typedef struct hot_page {
     char *page;
     char *copy;
+    uint64_t *ignored; /* bits that are not part of the state; NULL: none */
 } hot_page;
+
+typedef struct ignored_word {
+    uintptr_t address;
+    uint64_t bits;
+} ignored_word;
+
+typedef struct statistic {
+    uintptr_t address;
+    size_t size;
+} statistic;
 
 typedef struct saved_stack {
     char *sp;
@@ -46,6 +59,10 @@ typedef struct block {
 static struct memory_state {
     hot_page hot[MAX_HOT];
     uint32_t hot_count;
+    ignored_word ignored[MAX_IGNORED];
+    uint32_t ignored_count;
+    statistic statistics[MAX_STATISTICS];
+    uint32_t statistic_count;
     saved_stack stacks[MAX_THREADS];
     char *protected_heap_end;
     char *snapshot_room, *snapshot_end;
@@ -170,13 +187,62 @@ static bool is_protected(uintptr_t address)
                                 address - (uintptr_t)lab->heap < (uintptr_t)(memory->protected_heap_end - lab->heap));
 }
 
+static void ignore_in_page(hot_page *hot, const ignored_word *i)
+{
+    if (i->address / PAGE * PAGE != (uintptr_t)hot->page)
+        return;
+    if (hot->ignored == NULL)
+        hot->ignored = map(0, PAGE);
+    hot->ignored[i->address % PAGE / sizeof(uint64_t)] |= i->bits;
+}
+
+static bool is_ignored(uintptr_t address, uint64_t bits)
+{
+    for (uint32_t i = memory->ignored_count; i-- != 0;)
+        if (memory->ignored[i].address == address && (memory->ignored[i].bits & bits) == bits)
+            return true;
+    return false;
+}
+
+/* Up to 8 bytes of one aligned word: what is there decides nothing, and is not part of the state. */
+void lab_memory_ignore(const volatile void *from, size_t size)
+{
+    uintptr_t address = (uintptr_t)from / sizeof(uint64_t) * sizeof(uint64_t);
+    uint64_t bits = (size == sizeof(uint64_t) ? ~0ull : (1ull << 8 * size) - 1) << 8 * ((uintptr_t)from - address);
+
+    if (is_ignored(address, bits) || memory->ignored_count == MAX_IGNORED)
+        return;
+    ignored_word *i = &memory->ignored[memory->ignored_count++];
+    *i = (ignored_word){address, bits};
+    for (uint32_t j = 0; j < memory->hot_count; j++)
+        ignore_in_page(&memory->hot[j], i);
+}
+
+void lab_memory_add_statistic(uintptr_t address, size_t size)
+{
+    if (memory->statistic_count == MAX_STATISTICS)
+        lab_sched_fail(VERDICT_UNSUPPORTED, 0, "more than %d calls of LabIgnore", MAX_STATISTICS);
+    memory->statistics[memory->statistic_count++] = (statistic){address, size};
+}
+
+bool lab_memory_is_statistic(uintptr_t address)
+{
+    for (uint32_t i = 0; i < memory->statistic_count; i++)
+        if (address - memory->statistics[i].address < memory->statistics[i].size)
+            return true;
+    return false;
+}
+
 static void make_hot(uintptr_t address)
 {
     char *page = (char *)(address / PAGE * PAGE);
 
     if (memory->hot_count == MAX_HOT)
         lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program writes to more than %d pages", MAX_HOT);
-    memory->hot[memory->hot_count++] = (hot_page){page, keep(page, PAGE)};
+    hot_page *hot = &memory->hot[memory->hot_count++];
+    *hot = (hot_page){page, keep(page, PAGE), NULL};
+    for (uint32_t i = 0; i < memory->ignored_count; i++)
+        ignore_in_page(hot, &memory->ignored[i]);
     mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 }
 
@@ -283,10 +349,20 @@ static uint64_t hash_changes(const hot_page *hot)
 
         for (size_t j = i; j < i + AT_ONCE; j++)
             changes |= now[j] ^ start[j];
-        for (size_t j = i; changes != 0 && j < i + AT_ONCE; j++)
-            hash += now[j] != start[j] ? hash_word(now[j], (uintptr_t)&now[j]) : 0;
+        for (size_t j = i; changes != 0 && j < i + AT_ONCE; j++) {
+            uint64_t ignored = hot->ignored != NULL ? hot->ignored[j] : 0;
+
+            if (((now[j] ^ start[j]) & ~ignored) != 0)
+                hash += hash_word(now[j] & ~ignored, (uintptr_t)&now[j]);
+        }
     }
     return hash;
+}
+
+/* A pointer to the explorer's own data is not the program's, but a register that a function of the program has saved. */
+uint64_t lab_memory_without_own(uint64_t word)
+{
+    return word - (uintptr_t)lab < sizeof(*lab) ? 0 : word;
 }
 
 uint64_t lab_memory_hash_region(const void *from, size_t size)
@@ -295,7 +371,7 @@ uint64_t lab_memory_hash_region(const void *from, size_t size)
     uint64_t hash = 0;
 
     for (size_t i = 0; i < size / sizeof(*words); i++)
-        hash += hash_word(words[i], (uintptr_t)&words[i]);
+        hash += hash_word(lab_memory_without_own(words[i]), (uintptr_t)&words[i]);
     return hash;
 }
 

@@ -456,7 +456,7 @@ int32_t lab_c11_choose(lab_thread *t, uint32_t number, const lab_c11_request *q)
         }
         if ((access == C11_LOAD || at->newer < 0 || !lab->versions[at->newer].modifies) &&
             !stays_behind(t, number, v) && is_possible(t, number, v, access, order)) {
-            tried |= (uint64_t)(lab->active != STRATEGY_DPOR || all_newer_precede(t, at)) << count;
+            tried |= (uint64_t)(!lab_dpor_leaves_old() || all_newer_precede(t, at)) << count;
             found[count++] = v;
         }
         if (has_seen(t, at))
@@ -664,47 +664,117 @@ static bool is_nothing(const lab_vclock *clock)
     return any == 0;
 }
 
-static uint64_t hash_view(uint64_t hash, const open_cells *open, const lab_vclock *clock)
+/* 0: it shows no live version but the oldest ones, like a clock at the beginning. */
+static uint64_t hash_view(const open_cells *open, const lab_vclock *clock)
 {
     static const lab_vclock nothing;
+    uint64_t hash = 0;
 
     if (is_nothing(clock))
-        return lab_memory_hash_bytes(hash, &nothing, sizeof(uint64_t));
+        return 0;
     for (uint32_t i = 0; i < open->count; i++) {
         uint64_t shown = shown_position(open->of[i].cell, clock, &nothing);
 
-        shown = shown > open->of[i].base ? shown - open->of[i].base : 0;
-        hash = lab_memory_hash_bytes(hash, &shown, sizeof(shown));
+        if (shown > open->of[i].base)
+            hash += lab_memory_hash_bytes(1, (uint64_t[]){i, shown - open->of[i].base}, 2 * sizeof(uint64_t));
     }
-    return hash;
+    return lab->run.operations != 0 ? hash + lab_history_hash_view(clock) : hash;
 }
 
-static uint64_t hash_versions(uint64_t hash, const lab_cell *c, uint32_t base, const open_cells *open)
+static bool is_behind(const lab_version *v)
 {
+    uint64_t counts[MAX_THREADS / sizeof(uint64_t)], any = 0;
+
+    memcpy(counts, v->behind, sizeof(counts));
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        any |= counts[i];
+    return any != 0;
+}
+
+/* A cell with one live version, which carries nothing, is like one that was not accessed yet: its value is in memory. */
+static uint64_t hash_versions(const lab_cell *c, uint32_t base, const open_cells *open)
+{
+    uint64_t hash = c->address;
+    bool matters = lab->versions[c->newest].position != base;
+
     for (int32_t i = c->newest; i >= 0 && lab->versions[i].position >= base; i = lab->versions[i].older) {
         const lab_version *v = &lab->versions[i];
-        uint64_t parts[] = {(uintptr_t)c->address, (uint64_t)v->value, (uint64_t)(v->value >> 64), v->modifies, c->neighbour,
-                            c->stored, c->stored_size};
+        uint64_t parts[] = {(uint64_t)v->value, (uint64_t)(v->value >> 64), v->modifies, c->neighbour, c->stored, c->stored_size,
+                            hash_view(open, &v->release), hash_view(open, &v->beyond)};
 
+        matters |= parts[6] != 0 || parts[7] != 0 || is_behind(v);
         hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
         hash = lab_memory_hash_bytes(hash, v->behind, sizeof(v->behind));
-        hash = hash_view(hash, open, &v->release);
-        hash = hash_view(hash, open, &v->beyond);
     }
-    return hash;
+    return matters ? hash : 0;
 }
 
 static uint64_t hash_thread(uint64_t hash, const lab_thread *t, const open_cells *open)
 {
-    hash = hash_view(hash, open, &t->sync);
-    hash = hash_view(hash, open, &t->beyond);
-    hash = hash_view(hash, open, &t->fence_acquire);
-    hash = t->fenced ? hash_view(hash + 1, open, &t->fence_release) : hash;
+    uint64_t views[] = {hash_view(open, &t->sync), hash_view(open, &t->beyond), hash_view(open, &t->fence_acquire),
+                        t->fenced ? hash_view(open, &t->fence_release) : 0};
+
+    hash = lab_memory_hash_bytes(hash, views, sizeof(views));
     for (uint32_t i = 0; i < t->watched_count; i++) { /* what it will not read again: stays_behind */
         const lab_watched *w = &t->watch[i];
         uint64_t parts[] = {w->pc, w->cell, w->callers, w->value};
 
-        hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
+        if (lab_spin_is_endless(&(lab_operation){.pc = w->pc, .callers = w->callers}))
+            hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
+    }
+    return hash;
+}
+
+/*
+ * lab_c11_choose leaves an old version to another schedule if a newer store does not precede the step. So where it does, the state
+ * has for which threads that is still open: those that may choose an older version than that store, and whose steps it does not
+ * precede. For these the state has which steps the store precedes that one of theirs may come to depend on.
+ */
+static uint16_t find_undecided(const lab_cell *c, const lab_version *v)
+{
+    uint16_t undecided = 0;
+
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *t = &lab->run.threads[i];
+
+        if (may_use(c, t) && !lab_step_happened_before(v->step, &t->dep) && shown_position(c, &t->sync, &t->beyond) < v->position)
+            undecided |= LAB_BIT(i);
+    }
+    return undecided;
+}
+
+static uint64_t hash_order_after(uint64_t hash, int32_t step)
+{
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        hash = hash * 3 + lab_step_happened_before(step, &lab->run.threads[i].dep);
+    for (uint32_t i = 1; i < lab->cell_count; i++) {
+        const lab_cell *c = &lab->cells[i];
+
+        if (c->generation != lab->generation || !lab_cell_is_shared(c))
+            continue;
+        uint64_t bits = c->last_write != NO_STEP && lab_step_happened_before(step, &lab->steps[c->last_write].dep);
+        for (uint32_t readers = c->readers; readers != 0; readers &= readers - 1)
+            bits |= (uint64_t)lab_step_happened_before(step, &lab->steps[c->read[__builtin_ctz(readers)]].dep)
+                    << (1 + __builtin_ctz(readers));
+        if (bits != 0)
+            hash = lab_memory_hash_bytes(hash, (uint64_t[]){i, bits}, 2 * sizeof(uint64_t));
+    }
+    return hash;
+}
+
+static uint64_t hash_order(uint64_t hash, const lab_cell *c, uint32_t base)
+{
+    for (int32_t i = c->newest; i >= 0 && lab->versions[i].position > base; i = lab->versions[i].older) {
+        const lab_version *v = &lab->versions[i];
+        uint16_t undecided = v->step != NO_STEP ? find_undecided(c, v) : 0;
+
+        hash = hash * 3 + undecided;
+        if (undecided == 0)
+            continue;
+        hash = hash_order_after(hash, v->step);
+        for (int32_t j = c->newest; j >= 0 && lab->versions[j].position >= base; j = lab->versions[j].older)
+            hash = hash * 3 + (lab->versions[j].step != NO_STEP &&
+                               lab_step_happened_before(v->step, &lab->steps[lab->versions[j].step].dep));
     }
     return hash;
 }
@@ -714,7 +784,7 @@ uint64_t lab_c11_hash(void)
     open_cells open = {0};
     uint64_t hash = 1;
 
-    if (lab->run.operations != 0 || lab->start.reuses != 0)
+    if (lab->start.reuses != 0)
         return 0;
     for (uint32_t i = 1; i < lab->cell_count; i++) {
         const lab_cell *c = &lab->cells[i];
@@ -734,12 +804,14 @@ uint64_t lab_c11_hash(void)
 
         if (c->generation != lab->generation)
             continue;
-        if (has_versions(c))
-            hash = hash_versions(hash, c, find_base(c), &open);
-        hash = hash_view(hash, &open, &c->release);
-        hash = hash_view(hash, &open, &c->beyond);
+        uint64_t parts[] = {i, has_versions(c) ? hash_versions(c, find_base(c), &open) : 0, hash_view(&open, &c->release),
+                            hash_view(&open, &c->beyond)};
+        if (parts[1] != 0 || parts[2] != 0 || parts[3] != 0)
+            hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
     }
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
         hash = hash_thread(hash, &lab->run.threads[i], &open);
+    for (uint32_t i = 0; lab_dpor_leaves_old() && i < open.count; i++)
+        hash = hash_order(hash, open.of[i].cell, open.of[i].base);
     return hash | 1;
 }

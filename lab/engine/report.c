@@ -18,8 +18,8 @@
 
 #define MAX_PLACES   4096
 #define PLACE_LENGTH 160
-#define WIDE_COLUMN  56
-#define COLUMN       44
+#define WIDE_COLUMN  36 /* a line has the step of one thread, so columns may be narrower than steps */
+#define COLUMN       28
 
 typedef struct place {
     uintptr_t pc;

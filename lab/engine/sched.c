@@ -172,7 +172,7 @@ static uint16_t next_round(uint16_t earliest)
 {
     bool turn = lab->run.stirred && earliest != 0;
 
-    lab->run.stirred = !turn;
+    lab->run.stirred = !turn && earliest != 0;
     if (turn)
         return earliest;
     if (!lab_spin_stir()) {
@@ -218,6 +218,13 @@ void lab_sched_check_invariant(void)
     lab->quiet = false;
 }
 
+/* What the explorer has on the stack from here to the interrupted code is not part of the state: cycle.c. */
+static __attribute__((noinline)) void run_handler(lab_thread *t)
+{
+    t->handler_frame = (uintptr_t)__builtin_frame_address(0);
+    lab_machine.interrupt();
+}
+
 /* The interrupted step is made afterwards, as it was announced: the handler's own steps must not change what it writes. */
 static void deliver_interrupt(lab_thread *t)
 {
@@ -226,13 +233,15 @@ static void deliver_interrupt(lab_thread *t)
     uint8_t rmw = t->rmw;
     const lab_gate *gate = t->gate;
 
+    t->outer = lab_cycle_hash_step(t);
+    t->outer_frame = t->frame;
     t->interrupt_pending = false;
     t->in_interrupt = true;
     t->op.kind = OP_LOCAL;
     t->op.accesses = 0;
     lab_step_make(t, 0, NULL);
     lab_report_event(OP_INTERRUPT, 0, 0, 0, 0, 0, true, op.pc);
-    lab_machine.interrupt();
+    run_handler(t);
     t->in_interrupt = false;
     t->op = op;
     t->operand = operand;

@@ -60,11 +60,11 @@ static void on_fault(int number, siginfo_t *information, void *context)
     raise(number);
 }
 
+static uint32_t steps, generation, ticks;
+
 /* Once per second of processor time. */
 static void on_tick(int number, siginfo_t *information, void *context)
 {
-    static uint32_t steps, generation, ticks;
-
     (void)number;
     (void)information;
     ticks = lab->run.steps == steps && lab->generation == generation && is_program_running() ? ticks + 1 : 0;
@@ -96,6 +96,9 @@ void lab_signals_install(void)
     struct sigaction tick = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
     struct itimerval second = {{1, 0}, {1, 0}};
 
+    lab_memory_ignore(&steps, sizeof(steps)); /* in the program's data segment, but not its own */
+    lab_memory_ignore(&generation, sizeof(generation));
+    lab_memory_ignore(&ticks, sizeof(ticks));
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         sigaction(faults[i], &fault, NULL);

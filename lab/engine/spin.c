@@ -6,6 +6,10 @@
  * because it counts its iterations. So the thread can be chosen at any time, and then iterates, with no other thread
  * in between, until it does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the
  * search starts over.
+ *
+ * A thread that yields (HalGiveWay) says that it waits: the next read of a variable that it has read before counts as a repetition,
+ * wherever it is, and the loop does not give up while other threads can run. Only a thread whose loop writes keeps to the number of
+ * steps for which it has yielded.
  */
 #include "engine.h"
 
@@ -63,6 +67,27 @@ static bool repeats_itself(const lab_thread *t)
     return turns == lab->options.patience && (t->op.kind == OP_CLOCK || !lab_atomic_would_write(t));
 }
 
+/* The thread has yielded, and is about to read again what it has read before. */
+static bool rereads_after_yield(const lab_thread *t)
+{
+    bool again = false;
+
+    if (t->yielded == 0 || (t->op.kind != OP_LOAD && t->op.kind != OP_CAS && t->op.kind != OP_RMW) || lab_atomic_would_write(t))
+        return false;
+    for (uint32_t i = 0; i < t->watched_count; i++) {
+        if (!is_unchanged(&t->watch[i]))
+            return false;
+        again |= t->watch[i].cell == t->op.access[0].cell;
+    }
+    return again;
+}
+
+static void end_yield(lab_thread *t)
+{
+    lab->run.yielders -= t->yielded != 0;
+    t->yielded = 0;
+}
+
 void lab_spin_watch(lab_thread *t, uint32_t number, uintptr_t address, size_t size, int32_t version, uint64_t value,
                     uintptr_t pc)
 {
@@ -107,7 +132,8 @@ static void remember_endless(const lab_operation *op)
 /* Before a step is announced to the scheduler: is it a step, and can the thread make progress? */
 void lab_spin_look(lab_thread *t)
 {
-    bool repeats = repeats_itself(t);
+    bool waits = rereads_after_yield(t);
+    bool repeats = waits || repeats_itself(t);
 
     t->no_step = false;
     if (t->gives_up && repeats && t->turns < MAX_TURNS) {
@@ -119,7 +145,9 @@ void lab_spin_look(lab_thread *t)
         remember_endless(&t->op);
     t->gives_up = false;
     t->asleep = repeats;
-    t->may_give_up = repeats && !lab_spin_is_endless(&t->op);
+    if (repeats)
+        end_yield(t);
+    t->may_give_up = repeats && !waits && !lab_spin_is_endless(&t->op);
 }
 
 /* A thread has changed that variable. */
@@ -129,9 +157,10 @@ void lab_spin_changed(uint32_t number)
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *t = &lab->run.threads[i];
 
-        for (uint32_t w = 0; t->asleep && w < t->watched_count; w++) {
+        for (uint32_t w = 0; (t->asleep || t->yielded != 0) && w < t->watched_count; w++) {
             if (t->watch[w].cell == number) {
                 t->asleep = false;
+                end_yield(t);
                 if (!lab->options.weak)
                     t->watched_count = 0;
             }
@@ -147,7 +176,7 @@ void lab_spin_yield_hint(lab_thread *t, uint32_t steps)
     t->yielded = steps;
 }
 
-/* No thread can run: threads that spin or yielded get another turn. */
+/* No thread can run: threads that spin or yielded get another turn. Time passes only if the last turn has changed nothing. */
 bool lab_spin_stir(void)
 {
     bool any = false;
@@ -163,6 +192,6 @@ bool lab_spin_stir(void)
         }
     }
     lab->run.yielders = 0;
-    lab->run.now += any ? IDLE_TIME : 0;
+    lab->run.now += any && lab->run.idle_rounds != 0 ? IDLE_TIME : 0;
     return any;
 }

@@ -11,22 +11,31 @@
  * 3. What is found: assertions, bugchecks, invariants, deadlocks, lost wakeups, leaks, Finish: everything that depends
  *    on the state alone. A race or a dead frame depends on how the state was reached; these are detected only in the
  *    schedules that are run. Cycles, and so livelocks and starvation, are not searched for.
- * 4. Under c11 the state has what the execution still allows: rc11.c. Every store that a load may read is tried, also where dpor
- *    leaves it to another schedule. Under tso it is dpor.
+ * 4. Under c11 the state has what the execution still allows: rc11.c. All threads that do not sleep are tried at each state
+ *    (pick_awake), and an old store is read only where dpor reads it: otherwise the load comes before the newer store in another
+ *    schedule, which is tried too. That depends on the order of dependent steps, so the state has that order too, as far as it decides.
+ *    Under tso it is dpor.
  *
- * The strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
+ * Under sc the strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
  * A step that could have come before an earlier step of the schedule has that tried. Where the search stops at a known state, the
- * steps that follow it are not made. So each state keeps a *summary* of everything that was accessed after it, by which thread. A
- * schedule that arrives there compares these accesses with its own steps: where one of them conflicts with a step of another thread
- * that does not precede the thread in the order of dependent steps, the thread is tried before that step, or every thread if it
- * could not run there. That is more than necessary, never less:
+ * steps that follow it are not made. So each state keeps a *summary* of everything that was accessed after it: variable, thread, read
+ * or write. A schedule that arrives there compares these accesses with its own steps: where one of them conflicts with a step of
+ * another thread that does not precede it in the order of dependent steps, the thread is tried before that step, or every thread if
+ * it could not run there.
+ *
+ * Which steps of the schedule precede an access that comes after the state? Those that precede the thread itself, and those that
+ * precede a step after the state which in turn precedes the access: the thread has acquired a lock by then, and what the last owner
+ * did comes before. So with each access the summary keeps its *past*, the variables that such steps read and wrote, and their
+ * threads. The last write of such a variable in the schedule precedes the access. If there are several accesses of a kind, in one
+ * continuation or in several, the past has what is common to all. That is more than necessary, never less:
  *
  * 5. A summary is complete when the search leaves the state for good. A state that the schedule itself has passed through closes a
  *    cycle: everything is tried along it, and the states on it, whose summaries lack what the first one still leads to, are
  *    forgotten when the search leaves them.
  * 6. Only shared variables are in summaries. When a variable becomes shared, the search starts over.
- * 7. What dpor orders by other means than variables (interrupts, the end of the process, kills) is not in a summary. A program that
- *    uses them is searched without the reduction.
+ * 7. What dpor orders by other means than variables is not in a summary. For this search an interrupt writes a variable that every
+ *    step of its target reads, and the end of an operation of the history one that the begin of another reads. A program with kills,
+ *    or that ends the process, is searched without the reduction.
  *
  * In a new schedule the nodes before the new branch are the same as in the last one, and so are the positions of threads there:
  * they are not looked up again.
@@ -42,11 +51,15 @@
 #define FIRST_SIZE  (1u << 16)
 #define MAX_SIZE    (1u << 25)
 #define MAX_SHARED  256 /* variables in a summary */
+#define MAX_PAST    64  /* those of them that a past may have */
+#define MAX_LATER   2048
 #define MAX_ROOM    (256u << 20)
 #define FIRST_INDEX (1u << 12)
 
-/* Of a state. Otherwise: where its summary is, and with bounded-states 1 more than the preemptions with which it was reached. */
+/* Of a state. Otherwise: where its summary is; without the reduction VISITED and those threads that slept at each visit; with
+   bounded-states 1 more than the preemptions with which it was reached. */
 #define FORGOTTEN 0u
+#define VISITED   0x10000u
 #define OPEN      UINT32_MAX
 
 typedef struct position {
@@ -54,9 +67,18 @@ typedef struct position {
     uint64_t registers;
 } position;
 
-/* What was accessed: for each shared variable two bits per thread, read and written. */
+/* An access after a state, or several of the same variable, thread and kind. */
+typedef struct later {
+    uint64_t written, read; /* its past: variables, */
+    uint16_t threads;       /* and threads */
+    uint16_t place;         /* the variable */
+    uint16_t thread;
+    uint16_t write;
+} later;
+
 typedef struct access_set {
-    uint32_t of[MAX_SHARED];
+    uint32_t count; /* in the order of place, thread, write */
+    later of[MAX_LATER];
 } access_set;
 
 struct lab_state_set {
@@ -68,15 +90,17 @@ struct lab_state_set {
     position positions[MAX_NODES]; /* of the running thread at each node */
     /* The nodes of the current schedule. */
     access_set after[MAX_NODES]; /* accesses in what was searched below it so far */
+    access_set below;            /* after the node that the search has just left */
+    access_set joined;
+    uint32_t end;                /* the summary of the state at which the schedule ended; 0: none */
     uint64_t state[MAX_NODES];   /* 0: not noted */
     bool on_cycle[MAX_NODES];
     uint16_t shared[MAX_SHARED]; /* their cells */
     uint32_t shared_count;
-    /* Summaries: equal ones are kept once. Each has shared_count words, as many as there were when the search began. */
-    uint32_t *room;
+    /* Summaries: equal ones are kept once. */
+    uint64_t *room;
     uint32_t room_used; /* 0 is not a summary */
-    uint32_t words;
-    uint32_t *index; /* a hash table */
+    uint32_t *index;    /* a hash table */
     uint32_t index_size, index_count;
 };
 
@@ -103,7 +127,8 @@ void lab_states_clear(void)
     if (set->room == NULL)
         set->room = lab_memory_map(MAX_ROOM);
     set->room_used = 1;
-    set->words = set->shared_count;
+    set->end = 0;
+    set->unreduced |= lab->options.unreduced || lab->options.model == MODEL_C11;
 }
 
 bool lab_states_is_full(void)
@@ -128,6 +153,15 @@ void lab_states_search_all(void)
         return;
     lab->states->unreduced = true;
     lab->cells_changed = true; /* the search starts over */
+}
+
+/* From now on each step reads a variable that an interrupt of its thread writes (step.c). */
+void lab_states_see_interrupts(void)
+{
+    if (!lab_states_is_reduced() || lab->uses_interrupts)
+        return;
+    lab->uses_interrupts = true;
+    lab->cells_changed = true;
 }
 
 static uint32_t find(const uint64_t *hashes, uint32_t size, uint64_t hash)
@@ -198,20 +232,15 @@ static uint64_t hash_state(void)
 
     for (uint32_t i = 0; i < run->thread_count; i++) {
         const lab_thread *t = &run->threads[i];
-        uint64_t flags[] = {t->asleep,    t->may_give_up, t->gives_up, t->yielded, t->in_interrupt,
-                            t->timed_out, t->mortal,      t->process,  t->joined,  (uintptr_t)t->gate};
+        /* Not timed_out: a thread that times out makes that step at once. */
+        uint64_t flags[] = {t->asleep, t->may_give_up, t->gives_up, t->yielded, t->in_interrupt,
+                            t->mortal, t->process,     t->joined,   (uintptr_t)t->gate};
 
-        if (t->state != THREAD_DONE && t->steps != 0 && t->frame == 0)
+        if (t->state != THREAD_DONE && t->steps != 0 && (t->frame == 0 || (t->in_interrupt && t->frame >= t->handler_frame)))
             return 0;
         more[0] = lab_memory_hash_bytes(more[0], flags, sizeof(flags));
     }
-    for (uint32_t i = 0; i < run->operations; i++) {
-        const LAB_OPERATION *o = &run->history[i];
-        uint64_t parts[] = {o->Thread, o->Name, (uint64_t)o->Argument, o->Returned ? (uint64_t)o->Result : 0,
-                            o->Begin,  o->Returned ? o->End : 0};
-
-        more[0] = lab_memory_hash_bytes(more[0], parts, sizeof(parts));
-    }
+    more[0] += lab_history_hash();
     uint64_t hash = lab_cycle_hash();
     if (lab->options.model == MODEL_C11) {
         uint64_t execution = lab_c11_hash();
@@ -225,10 +254,44 @@ static uint64_t hash_state(void)
 
 /* Summaries. */
 
-static void merge(access_set *into, const uint32_t *words, uint32_t count)
+static void add_later(access_set *to, const later *l)
 {
-    for (uint32_t i = 0; i < count; i++)
-        into->of[i] |= words[i];
+    if (to->count == MAX_LATER)
+        lab->states->is_full = true;
+    else
+        to->of[to->count++] = *l;
+}
+
+static int compare_later(const later *a, const later *b)
+{
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (int)a->write - (int)b->write;
+}
+
+static void merge(access_set *into, const later *others, uint32_t count)
+{
+    access_set *joined = &lab->states->joined;
+    uint32_t i = 0, j = 0;
+
+    joined->count = 0;
+    while (i < into->count || j < count) {
+        int order = i == into->count ? 1 : j == count ? -1 : compare_later(&into->of[i], &others[j]);
+        later l = order <= 0 ? into->of[i] : others[j];
+
+        if (order == 0) {
+            l.written &= others[j].written;
+            l.read &= others[j].read;
+            l.threads &= others[j].threads;
+        }
+        i += order <= 0;
+        j += order >= 0;
+        add_later(joined, &l);
+    }
+    into->count = joined->count;
+    memcpy(into->of, joined->of, joined->count * sizeof(later));
 }
 
 /* The place of a shared variable in summaries; MAX_SHARED: there are too many. */
@@ -244,32 +307,64 @@ static uint32_t place_of(uint32_t cell)
         return MAX_SHARED;
     }
     set->shared[set->shared_count] = (uint16_t)cell;
-    lab->cells_changed = true; /* summaries get longer */
     return set->shared_count++;
 }
 
-static void add_step(access_set *to, const lab_step *s)
+static uint64_t past_bit(uint32_t place)
 {
+    return place < MAX_PAST ? 1ull << place : 0;
+}
+
+/* Does the step, which comes before, precede the access? */
+static bool precedes(const lab_step *s, uint64_t written, uint64_t read, const later *l)
+{
+    uint64_t own = past_bit(l->place);
+
+    return ((l->threads >> s->thread & 1) | (l->threads & s->woken)) != 0 || (written & (l->written | l->read | own)) != 0 ||
+           (read & (l->written | (l->write ? own : 0))) != 0;
+}
+
+/* The step comes before the accesses of the set. */
+static void prepend(access_set *to, const lab_step *s)
+{
+    uint64_t written = 0, read = 0;
+    later own[MAX_ACCESSES];
+    uint32_t count = 0;
+
     for (uint32_t i = 0; i < s->op.accesses; i++) {
         const lab_access *a = &s->op.access[i];
 
         if (a->cell == NO_CELL || !lab_cell_is_shared(&lab->cells[a->cell]))
             continue;
         uint32_t place = place_of(a->cell);
-        if (place != MAX_SHARED)
-            to->of[place] |= (a->write ? 2u : 1u) << (2 * s->thread);
+        if (place == MAX_SHARED)
+            continue;
+        *(a->write ? &written : &read) |= past_bit(place);
+        own[count++] = (later){.threads = LAB_BIT(s->thread), .place = (uint16_t)place, .thread = s->thread, .write = a->write};
     }
+    for (uint32_t i = 0; i < to->count; i++) {
+        later *l = &to->of[i];
+
+        if (!precedes(s, written, read, l))
+            continue;
+        l->written |= written;
+        l->read |= read;
+        l->threads |= LAB_BIT(s->thread);
+    }
+    while (count != 0)
+        merge(to, &own[--count], 1);
 }
 
-static uint32_t *find_summary(uint32_t *index, uint32_t size, const uint32_t *words)
+#define LATER_WORDS (sizeof(later) / sizeof(uint64_t))
+
+static uint32_t *find_summary(uint32_t *index, uint32_t size, const uint64_t *summary)
 {
     const struct lab_state_set *set = lab->states;
-    uint64_t hash = 0;
-
-    for (uint32_t i = 0; i < set->words; i++)
-        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+    size_t words = 1 + summary[0] * LATER_WORDS;
+    uint64_t hash = lab_memory_hash_bytes(1, summary, words * sizeof(*summary));
     uint32_t at = (uint32_t)(hash >> 32) % size;
-    while (index[at] != 0 && memcmp(&set->room[index[at]], words, set->words * sizeof(*words)) != 0)
+
+    while (index[at] != 0 && memcmp(&set->room[index[at]], summary, words * sizeof(*summary)) != 0)
         at = (at + 1) % size;
     return &index[at];
 }
@@ -287,23 +382,27 @@ static void grow_index(struct lab_state_set *set)
     set->index_size = size;
 }
 
+/* It is written behind the others, and stays there if it is new. */
 static uint32_t keep_summary(const access_set *accesses)
 {
     struct lab_state_set *set = lab->states;
+    uint64_t *summary = &set->room[set->room_used];
+    size_t words = 1 + accesses->count * LATER_WORDS;
 
-    if (set->index_count == set->index_size / 2)
-        grow_index(set);
-    uint32_t *found = find_summary(set->index, set->index_size, accesses->of);
-    if (*found != 0)
-        return *found;
-    if (set->room_used + set->words > MAX_ROOM / sizeof(uint32_t)) {
+    if (set->room_used + words > MAX_ROOM / sizeof(*summary)) {
         set->is_full = true;
         return OPEN;
     }
-    *found = set->room_used;
-    memcpy(&set->room[*found], accesses->of, set->words * sizeof(uint32_t));
-    set->room_used += set->words != 0 ? set->words : 1;
-    set->index_count++;
+    if (set->index_count == set->index_size / 2)
+        grow_index(set);
+    summary[0] = accesses->count;
+    memcpy(summary + 1, accesses->of, accesses->count * sizeof(later));
+    uint32_t *found = find_summary(set->index, set->index_size, summary);
+    if (*found == 0) {
+        *found = set->room_used;
+        set->room_used += (uint32_t)words;
+        set->index_count++;
+    }
     return *found;
 }
 
@@ -311,18 +410,26 @@ void lab_states_open(uint32_t node)
 {
     struct lab_state_set *set = lab->states;
 
-    memset(&set->after[node], 0, sizeof(set->after[node]));
+    set->after[node].count = 0;
     set->state[node] = 0;
     set->on_cycle[node] = false;
 }
 
-/* The schedule is over, and the search leaves the last branch of that node. */
+/* The schedule is over, and the search leaves the last branch of that node. Those of deeper nodes have been left. */
 void lab_states_leave_branch(uint32_t node)
 {
+    struct lab_state_set *set = lab->states;
     const lab_node *n = &lab->nodes[node];
 
+    if (node == lab->node_count - 1) {
+        set->below.count = 0;
+        if (set->end != 0)
+            merge(&set->below, (const later *)&set->room[set->end + 1], (uint32_t)set->room[set->end]);
+        set->end = 0;
+    }
     if (n->kind == NODE_THREAD && n->step != NO_STEP)
-        add_step(&lab->states->after[node], &lab->steps[n->step]);
+        prepend(&set->below, &lab->steps[n->step]);
+    merge(&set->after[node], set->below.of, set->below.count);
 }
 
 /* It has no more branches. */
@@ -332,8 +439,8 @@ void lab_states_leave_node(uint32_t node)
 
     if (set->state[node] != 0)
         *note_of(set->state[node]) = set->on_cycle[node] ? FORGOTTEN : keep_summary(&set->after[node]);
-    if (node != 0)
-        merge(&set->after[node - 1], set->after[node].of, MAX_SHARED);
+    set->below.count = set->after[node].count;
+    memcpy(set->below.of, set->after[node].of, set->below.count * sizeof(later));
 }
 
 /* The schedule has come back to a state of its own. */
@@ -352,45 +459,113 @@ static void try_everything_since(uint64_t state)
     }
 }
 
-/* The thread could make an access before that step that does not commute with it. */
-static void try_before(int32_t step, uint32_t thread)
+static bool precedes_past(int32_t step, uint64_t variables, bool written)
 {
-    if (step == NO_STEP || lab->steps[step].thread == thread)
-        return;
-    if (thread < lab->run.thread_count && lab_step_happened_before(step, &lab->run.threads[thread].dep))
-        return;
-    lab_node *n = &lab->nodes[lab->steps[step].node];
-    n->backtrack |= n->enabled & LAB_BIT(thread) ? LAB_BIT(thread) : n->enabled;
+    for (uint64_t left = variables; left != 0; left &= left - 1) {
+        const lab_cell *c = lab_cell_of(lab->states->shared[__builtin_ctzll(left)]);
+
+        if (c->last_write != NO_STEP && lab_step_happened_before(step, &lab->steps[c->last_write].dep))
+            return true;
+        for (uint32_t readers = written ? c->readers : 0; readers != 0; readers &= readers - 1)
+            if (lab_step_happened_before(step, &lab->steps[c->read[__builtin_ctz(readers)]].dep))
+                return true;
+    }
+    return false;
 }
 
-static void compare_with_schedule(const uint32_t *summary)
+/* Does that step of the schedule precede the access? */
+static bool is_ordered(int32_t step, const later *l)
 {
-    const struct lab_state_set *set = lab->states;
+    for (uint16_t threads = l->threads | LAB_BIT(l->thread); threads != 0; threads &= (uint16_t)(threads - 1)) {
+        uint32_t thread = lab_lowest(threads);
 
-    for (uint32_t i = 0; i < set->words; i++) {
-        const lab_cell *c = lab_cell_of(set->shared[i]);
+        if (thread < lab->run.thread_count && lab_step_happened_before(step, &lab->run.threads[thread].dep))
+            return true;
+    }
+    return precedes_past(step, l->written, true) || precedes_past(step, l->read & ~l->written, false);
+}
 
-        for (uint32_t left = summary[i]; left != 0; left &= left - 1) {
-            uint32_t bit = (uint32_t)__builtin_ctz(left);
+/* Threads of that set which made a step after that one that precedes the access. */
+static uint16_t find_causes(int32_t step, uint16_t enabled, const later *l)
+{
+    uint16_t causes = 0;
 
-            try_before(c->last_write, bit / 2);
-            for (uint32_t readers = bit & 1 ? c->readers : 0; readers != 0; readers &= readers - 1)
-                try_before(c->read[__builtin_ctz(readers)], bit / 2);
-        }
+    for (int32_t k = step + 1; k < (int32_t)lab->run.steps; k++)
+        if ((enabled & ~causes) >> lab->steps[k].thread & 1 && is_ordered(k, l))
+            causes |= LAB_BIT(lab->steps[k].thread);
+    return causes;
+}
+
+/*
+ * The thread could make the access before that step, with which it does not commute. Where the thread cannot run, one that the
+ * access depends on is tried (Flanagan, Godefroid 2005), and if there is none every thread.
+ */
+static void try_before(int32_t step, const later *l)
+{
+    if (step == NO_STEP || lab->steps[step].thread == l->thread || is_ordered(step, l))
+        return;
+    lab_node *n = &lab->nodes[lab->steps[step].node];
+    if (n->enabled & LAB_BIT(l->thread)) {
+        n->backtrack |= LAB_BIT(l->thread);
+        return;
+    }
+    uint16_t causes = find_causes(step, n->enabled, l);
+    if (causes == 0)
+        n->backtrack = n->enabled;
+    else if (!(causes & n->backtrack))
+        n->backtrack |= LAB_BIT(lab_lowest(causes));
+}
+
+static void compare_with_schedule(const later *summary, uint32_t count)
+{
+    for (const later *l = summary; l < summary + count; l++) {
+        const lab_cell *c = lab_cell_of(lab->states->shared[l->place]);
+
+        try_before(c->last_write, l);
+        for (uint32_t readers = l->write ? c->readers : 0; readers != 0; readers &= readers - 1)
+            try_before(c->read[__builtin_ctz(readers)], l);
     }
 }
 
-uint8_t lab_states_pick(lab_node *n)
+/*
+ * All threads are tried at a state, except those that sleep, as in dpor: their step was tried before, and commutes with all steps since.
+ * The note of a state has those that slept whenever the search was there. If the search comes back while one of them is awake,
+ * only that one is left to try (Godefroid 1996).
+ */
+static uint8_t pick_awake(lab_node *n, int32_t previous)
+{
+    bool decides = (n->enabled & (n->enabled - 1)) != 0 && !lab_explore_runs_on(n->enabled);
+
+    n->sleep = lab->options.unreduced ? 0 : lab_dpor_sleepers(previous);
+    uint16_t awake = (uint16_t)(n->enabled & ~n->sleep);
+    uint64_t hash = decides && awake != 0 ? hash_state() : 0;
+    uint32_t *note = hash != 0 ? note_of(hash) : NULL;
+    if (note != NULL && *note != FORGOTTEN) {
+        awake &= (uint16_t)*note;
+        n->sleep &= (uint16_t)*note;
+    }
+    if (note != NULL)
+        *note = VISITED | n->sleep;
+    if (awake == 0)
+        lab_dpor_prune();
+    uint8_t chosen = lab_explore_prefer(decides ? awake : n->enabled);
+    if (!(awake & LAB_BIT(chosen)))
+        lab_dpor_prune();
+    n->backtrack = decides ? awake : LAB_BIT(chosen);
+    return chosen;
+}
+
+uint8_t lab_states_pick(lab_node *n, int32_t previous)
 {
     struct lab_state_set *set = lab->states;
-    uint8_t chosen = lab_explore_prefer(n->enabled);
 
+    if (set->unreduced)
+        return pick_awake(n, previous);
+    uint8_t chosen = lab_explore_prefer(n->enabled);
     n->sleep = 0;
     n->backtrack = LAB_BIT(chosen);
     if ((n->enabled & (n->enabled - 1)) == 0 || lab_explore_runs_on(n->enabled))
         return chosen;
-    if (set->unreduced)
-        n->backtrack = n->enabled;
     uint64_t hash = hash_state();
     if (hash == 0)
         return chosen;
@@ -401,14 +576,13 @@ uint8_t lab_states_pick(lab_node *n)
         return chosen;
     }
     uint32_t summary = *note;
-    lab->node_count--; /* the node decides nothing */
-    if (!set->unreduced && summary == OPEN) {
+    if (summary == OPEN) {
         try_everything_since(hash);
-    } else if (!set->unreduced) {
-        merge(&set->after[lab->node_count - 1], &set->room[summary], set->words);
-        compare_with_schedule(&set->room[summary]);
+    } else {
+        set->end = summary;
+        compare_with_schedule((const later *)&set->room[summary + 1], (uint32_t)set->room[summary]);
     }
-    lab_sched_leave(RUN_PRUNED);
+    lab_dpor_prune();
 }
 
 /* What decides whether a thread spins: to leave one that does is no preemption. */

@@ -44,7 +44,15 @@ static void order_in_history(lab_thread *t, int32_t own, const lab_vclock *befor
         t->last_begin = own;
     else
         t->last_return = own;
-    lab_states_search_all();
+}
+
+/* An interrupt does not commute with any step of its target. dpor knows; summaries (states.c) know variables only. */
+static void add_context(lab_operation *op, const lab_thread *t)
+{
+    if (op->accesses == MAX_ACCESSES)
+        lab_states_search_all();
+    else
+        op->access[op->accesses++] = (lab_access){lab_cell_pseudo(PSEUDO_CONTEXT(t->number)), false};
 }
 
 void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
@@ -58,15 +66,18 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
     s->thread = t->number;
     s->ordinal = ++t->steps;
     s->node = lab->last_node;
+    s->woken = 0;
     s->op = t->op;
     s->op.accesses = (uint8_t)count;
     for (int i = 0; i < count; i++)
         s->op.access[i] = accesses[i];
+    if (lab->uses_interrupts)
+        add_context(&s->op, t);
     lab->nodes[lab->last_node].step = own;
     t->dep.at[t->number] = t->steps;
-    for (int i = 0; i < count; i++)
-        if (accesses[i].cell != NO_CELL)
-            order_access(t, accesses[i], own, &before);
+    for (int i = 0; i < s->op.accesses; i++)
+        if (s->op.access[i].cell != NO_CELL)
+            order_access(t, s->op.access[i], own, &before);
     lab_step_order_after(t, t->last_interrupt, own, &before);
     if (t->op.kind == OP_BEGIN || t->op.kind == OP_RETURN)
         order_in_history(t, own, &before);
@@ -79,6 +90,13 @@ void lab_step_make(lab_thread *t, int count, const lab_access *accesses)
                 lab->run.yielders -= --other->yielded == 0;
         }
     }
+}
+
+void lab_step_wakes(const lab_thread *waker, lab_thread *t)
+{
+    lab_clock_join(&t->dep, &waker->dep);
+    if (waker->last_step != NO_STEP)
+        lab->steps[waker->last_step].woken |= LAB_BIT(t->number);
 }
 
 /* Its dependencies are complete after this. */
@@ -119,6 +137,17 @@ void lab_step_announce(lab_thread *t, lab_op_kind kind, uintptr_t address, uintp
 void lab_step_access(lab_thread *t, uint32_t number, bool write)
 {
     t->op.access[t->op.accesses++] = (lab_access){number, write};
+}
+
+/*
+ * The access may come after an interrupt. Only memory outside of the thread's stack: a handler does not look at the
+ * interrupted code's variables. Not in a handler, which is not interrupted, nor in a loop that is giving up, which
+ * nothing interrupts (spin.c).
+ */
+void lab_step_plain(lab_thread *t, uintptr_t address, uintptr_t pc)
+{
+    if (!t->in_interrupt && !t->gives_up && address - (uintptr_t)t->stack >= STACK_SIZE)
+        lab_step_local(t, OP_PLAIN, pc);
 }
 
 /* A step that accesses nothing. */

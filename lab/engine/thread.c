@@ -137,7 +137,7 @@ lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char
         return NULL;
     lab_clock_join(&t->sync, &parent->sync);
     parent->sync.at[parent->number]++;
-    t->dep = parent->dep;
+    lab_step_wakes(parent, t);
     lab_clock_join(&t->beyond, &parent->beyond);
     lab_report_event(OP_SPAWN, 0, 0, 0, 0, t->number, false, (uintptr_t)routine);
     return t;

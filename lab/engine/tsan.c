@@ -26,6 +26,8 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
 {
     if (!lab_sched_active() || lab_memory_is_tls(address))
         return;
+    if (lab->options.precise)
+        lab_step_plain(lab->current, address, pc);
     lab_race_access(address, size, write, false, pc);
     if (write) {
         uintptr_t stack = (uintptr_t)lab->current->stack;

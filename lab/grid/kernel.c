@@ -120,6 +120,7 @@ static void make_pair(void)
 LOCKED(pair_wait, KeWaitForHighEventPair(&pair, KernelMode, FALSE, NULL), grid_write,
        KeSetHighEventPair(&pair, IO_NO_INCREMENT, FALSE))
 GRID(event_pair, make_pair, NULL, pair_wait);
+GRID_UPSET(event_pair, make_pair, NULL);
 
 static void make_gate(void)
 {
@@ -168,6 +169,7 @@ static void each_death_is_told_once(void)
     LabAssert(mutant.Abandoned == (told != deaths));
 }
 GRID(mutant_abandoned, make_mutant, each_death_is_told_once, own_and_perhaps_die);
+GRID_UPSET(mutant_abandoned, make_mutant, each_death_is_told_once);
 
 static void make_semaphore(void)
 {
@@ -256,6 +258,40 @@ static void is_a_timer(void)
 }
 GRID(timer, make_timer, is_a_timer, timer_set, timer_cancel, timer_poll);
 
+/* Executive timers: the callback runs at most once per setting, and not after the timer was cancelled for good. */
+static PEX_TIMER executive_timer;
+static int set_count, expired_count, cancelled_count;
+
+static VOID executive_expired(PEX_TIMER self, PVOID context)
+{
+    UNREFERENCED_PARAMETER(self);
+    UNREFERENCED_PARAMETER(context);
+    __atomic_fetch_add(&expired_count, 1, __ATOMIC_RELAXED);
+}
+
+static void make_executive_timer(void)
+{
+    executive_timer = ExAllocateTimer(executive_expired, NULL, 0);
+}
+
+static void executive_set(void)
+{
+    __atomic_fetch_add(&set_count, 1, __ATOMIC_RELAXED);
+    BOOLEAN replaced = ExSetTimer(executive_timer, soon.QuadPart, 0, NULL);
+    __atomic_fetch_add(&cancelled_count, replaced, __ATOMIC_RELAXED);
+}
+
+static void executive_cancel(void)
+{
+    __atomic_fetch_add(&cancelled_count, ExCancelTimer(executive_timer, NULL), __ATOMIC_RELAXED);
+}
+
+static void executive_adds_up(void)
+{
+    LabAssert(expired_count + cancelled_count <= set_count);
+}
+GRID(executive_timer, make_executive_timer, executive_adds_up, executive_set, executive_cancel);
+
 /* Queues: as many are inserted as removed, or more. */
 static KQUEUE queue;
 static LIST_ENTRY entries[8];
@@ -285,6 +321,18 @@ static void queue_adds_up(void)
 }
 GRID_ROLES(queue, make_queue, queue_adds_up, queue_insert, queue_remove);
 GRID_UPSET(queue, make_queue, queue_adds_up);
+
+/* The timeout against the insertion: an entry is removed once, or is still there. */
+static void queue_remove_timed(void)
+{
+    PLIST_ENTRY entry = KeRemoveQueue(&queue, KernelMode, &soon);
+    if (entry == (PLIST_ENTRY)(ULONG_PTR)STATUS_TIMEOUT)
+        return;
+    LabAssert(entry >= entries && entry < entries + ARRAYSIZE(entries));
+    entry->Flink = NULL; /* a race if another thread got it too */
+    __atomic_fetch_add(&removed, 1, __ATOMIC_RELAXED);
+}
+GRID_ROLES(queue_timed, make_queue, queue_adds_up, queue_remove_timed, queue_insert);
 
 /* Keyed events: both sides are paired or neither. */
 static EX_KEYED_EVENT keyed;
@@ -325,6 +373,7 @@ static PEX_PUSH_LOCK_AUTO_EXPAND expanding;
 static void make_fast(void)
 {
     ExInitializeFastMutex(&fast);
+    LabIgnore(&fast.Contention, sizeof(fast.Contention));
 }
 LOCKED(fast_acquire, ExAcquireFastMutex(&fast), grid_write, ExReleaseFastMutex(&fast))
 TRIED(fast_try, (void)0, ExTryToAcquireFastMutex(&fast), grid_write, ExReleaseFastMutex(&fast), (void)0)
@@ -334,10 +383,12 @@ GRID_UPSET(fast_mutex, make_fast, NULL);
 static void make_guarded(void)
 {
     KeInitializeGuardedMutex(&guarded);
+    LabIgnore(&guarded.Contention, sizeof(guarded.Contention));
 }
 LOCKED(guarded_acquire, KeAcquireGuardedMutex(&guarded), grid_write, KeReleaseGuardedMutex(&guarded))
 TRIED(guarded_try, (void)0, KeTryToAcquireGuardedMutex(&guarded), grid_write, KeReleaseGuardedMutex(&guarded), (void)0)
 GRID(guarded_mutex, make_guarded, NULL, guarded_acquire, guarded_try);
+GRID_UPSET(guarded_mutex, make_guarded, NULL);
 
 static void pushlock_is_free(void)
 {
@@ -357,6 +408,7 @@ LOCKED(aware_exclusive, REGION; ExAcquireCacheAwarePushLockExclusiveEx(aware, 0)
 LOCKED(aware_shared, REGION; PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockSharedEx(aware, 0), grid_read,
        ExReleaseCacheAwarePushLockSharedEx(held, 0); NO_REGION)
 GRID(cache_aware_pushlock, make_aware, NULL, aware_exclusive, aware_shared);
+GRID_UPSET(cache_aware_pushlock, make_aware, NULL);
 
 #define ENOUGH_MEETINGS 64 /* the next shared acquire expands it */
 
@@ -370,6 +422,7 @@ LOCKED(expanding_exclusive, REGION; ExAcquireAutoExpandPushLockExclusive(expandi
 LOCKED(expanding_shared, REGION; PEX_PUSH_LOCK held = ExAcquireAutoExpandPushLockShared(expanding, 0), grid_read,
        ExReleaseAutoExpandPushLockShared(expanding, held, 0); NO_REGION)
 GRID(auto_expand_pushlock, make_expanding, NULL, expanding_exclusive, expanding_shared);
+GRID_UPSET(auto_expand_pushlock, make_expanding, NULL);
 
 /* A lock made of a word and an address-based pushlock. */
 static BOOLEAN take_with_address(PLARGE_INTEGER timeout)
@@ -390,6 +443,7 @@ static void give_with_address(void)
 TRIED(address_wait, (void)0, take_with_address(NULL), grid_write, give_with_address(), (void)0)
 TRIED(address_timed, (void)0, take_with_address(&soon), grid_write, give_with_address(), (void)0)
 GRID(address_pushlock, NULL, NULL, address_wait, address_timed);
+GRID_UPSET(address_pushlock, NULL, NULL);
 
 /* Resources. */
 static ERESOURCE resource;
@@ -398,6 +452,7 @@ static FAST_ERESOURCE fast_resource;
 static void make_resource(void)
 {
     ExInitializeResourceLite(&resource);
+    LabIgnore(&resource.ContentionCount, sizeof(resource.ContentionCount));
 }
 LOCKED(resource_exclusive, REGION; ExAcquireResourceExclusiveLite(&resource, TRUE), grid_write,
        ExReleaseResourceLite(&resource); NO_REGION)
@@ -419,6 +474,7 @@ LOCKED(fast_exclusive, OWNER_ENTRY; ExAcquireFastResourceExclusive(&fast_resourc
 LOCKED(fast_shared, OWNER_ENTRY; ExAcquireFastResourceShared(&fast_resource, &entry, TRUE), grid_read,
        ExReleaseFastResource(&fast_resource, &entry); NO_REGION)
 GRID(fast_resource, make_fast_resource, NULL, fast_exclusive, fast_shared);
+GRID_UPSET(fast_resource, make_fast_resource, NULL);
 
 /* Rundown protection: what is written after the wait is not read by a user. */
 static EX_RUNDOWN_REF rundown;
@@ -549,6 +605,41 @@ static void both_are_there(void)
     LabAssert(QueryDepthSList(&list) == 2);
 }
 GRID(slist, make_list, both_are_there, pop_and_push, flush_and_push);
+
+/* Lists under a spinlock: an entry that was removed is its thread's alone. */
+static LIST_ENTRY list_head;
+static KSPIN_LOCK list_lock;
+
+static void make_interlocked_list(void)
+{
+    InitializeListHead(&list_head);
+    InsertTailList(&list_head, &entries[0]);
+    InsertTailList(&list_head, &entries[1]);
+}
+
+static void remove_and_insert_tail(void)
+{
+    PLIST_ENTRY entry = ExInterlockedRemoveHeadList(&list_head, &list_lock);
+    if (entry == NULL)
+        return;
+    entry->Flink = NULL; /* a race if another thread got it too */
+    ExInterlockedInsertTailList(&list_head, entry, &list_lock);
+}
+
+static void remove_and_insert_head(void)
+{
+    PLIST_ENTRY entry = ExInterlockedRemoveHeadList(&list_head, &list_lock);
+    if (entry == NULL)
+        return;
+    entry->Flink = NULL;
+    ExInterlockedInsertHeadList(&list_head, entry, &list_lock);
+}
+
+static void both_are_linked(void)
+{
+    LabAssert(list_head.Flink->Flink->Flink == &list_head && list_head.Flink != list_head.Blink);
+}
+GRID(interlocked_list, make_interlocked_list, both_are_linked, remove_and_insert_tail, remove_and_insert_head);
 
 /* DPCs: one runs as often as it was queued, unless it was removed. */
 static KDPC dpc;

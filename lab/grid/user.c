@@ -1,11 +1,10 @@
-/* The grid's rows of user mode: nt.h, rtl.h, threadpool.h. */
+/* The grid's rows of user mode: nt.h, rtl.h. */
 #include "grid.h"
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 #include "rtl/criticalsection.h"
 
 #include "../user/sleepers.h"
@@ -100,6 +99,28 @@ static void nothing_waits(void)
 GRID_ROLES(condition_variable, sleep_soon, nothing_waits, take_unit, put_unit, put_unit, take_unit);
 GRID_UPSET(condition_variable, sleep_soon, nothing_waits);
 
+/* Timeouts against wakes of one and of all. */
+static LARGE_INTEGER soon = {.QuadPart = -10000};
+
+static void take_unit_timed(void)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    RtlAcquireSRWLockExclusive(&lock);
+    while (units == 0 && status != STATUS_TIMEOUT)
+        status = RtlSleepConditionVariableSRW(&condition, &lock, &soon, 0);
+    units -= units != 0;
+    RtlReleaseSRWLockExclusive(&lock);
+}
+
+static void put_unit_for_all(void)
+{
+    RtlAcquireSRWLockExclusive(&lock);
+    units += 1;
+    RtlReleaseSRWLockExclusive(&lock);
+    RtlWakeAllConditionVariable(&condition);
+}
+GRID_ROLES(condition_variable_timed, sleep_soon, nothing_waits, take_unit_timed, put_unit_for_all, take_unit_timed, put_unit);
+
 /* Waits on addresses: a lock whose word has three values. */
 static volatile ULONG word;
 
@@ -129,6 +150,37 @@ static void with_word_all(void)
 }
 GRID(address_wait, sleep_soon, NULL, with_word_single, with_word_all);
 GRID_UPSET(address_wait, sleep_soon, NULL);
+
+/* A wait that times out leaves the lock marked as contended: the next release wakes nobody. */
+static void with_word_timed(void)
+{
+    ULONG contended = 2;
+    while (__atomic_exchange_n(&word, 2, __ATOMIC_ACQUIRE) != 0)
+        if (RtlWaitOnAddress(&word, &contended, sizeof(contended), &soon) == STATUS_TIMEOUT)
+            return;
+    grid_write();
+    __atomic_store_n(&word, 0, __ATOMIC_RELEASE);
+    RtlWakeAddressSingle((PVOID)&word);
+}
+GRID(address_wait_timed, sleep_soon, NULL, with_word_timed, with_word_all);
+
+/* Alerts by thread id: an alert is kept until it is consumed, and consumed once. Thread 0 waits, the others alert it. */
+static int alerts_taken, alerts_sent;
+
+static void wait_or_alert(void)
+{
+    unsigned self = LabCurrentThread();
+    if (self != 0) {
+        add(&alerts_sent, 1);
+        LabAssert(NtAlertThreadByThreadId(ULongToHandle(HandleToULong(PsGetCurrentThreadId()) - self)) == STATUS_SUCCESS);
+        return;
+    }
+    NTSTATUS status = NtWaitForAlertByThreadId(NULL, &soon);
+    LabAssert(status == STATUS_ALERTED || status == STATUS_TIMEOUT);
+    add(&alerts_taken, status == STATUS_ALERTED);
+    LabAssert(__atomic_load_n(&alerts_taken, __ATOMIC_RELAXED) <= __atomic_load_n(&alerts_sent, __ATOMIC_RELAXED));
+}
+GRID(alert_by_id, NULL, NULL, wait_or_alert);
 
 /* One-time initialization. */
 static RTL_RUN_ONCE once;
@@ -223,6 +275,7 @@ static void resource_shared(void)
     RtlReleaseResource(&resource);
 }
 GRID(rtl_resource, make_resource, resource_is_free, resource_exclusive, resource_shared);
+GRID_UPSET(rtl_resource, make_resource, resource_is_free);
 
 /* Completion ports: as many packets are posted as removed, or more, each removed once. */
 static HANDLE port;
@@ -260,6 +313,19 @@ static void port_adds_up(void)
 }
 GRID_ROLES(completion_port, make_port, port_adds_up, port_post, port_remove);
 GRID_UPSET(completion_port, make_port, port_adds_up);
+
+static void port_remove_timed(void)
+{
+    PVOID number, context;
+    IO_STATUS_BLOCK block;
+    NTSTATUS status = NtRemoveIoCompletion(port, &number, &context, &block, &soon);
+    if (status == STATUS_TIMEOUT)
+        return;
+    LabAssert(status == STATUS_SUCCESS);
+    seen[PtrToUlong(number)] += 1;
+    add(&removed, 1);
+}
+GRID_ROLES(completion_port_timed, make_port, port_adds_up, port_remove_timed, port_post);
 
 /* The thread pool: each post runs once, before the wait of its thread returns; a cancelled one need not run. */
 static PTP_WORK work;

@@ -49,6 +49,12 @@ VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace)
     UNREFERENCED_PARAMETER(AddressSpace);
 }
 
+VOID HalMakeSharedWritable(PVOID Memory, SIZE_T Size)
+{
+    UNREFERENCED_PARAMETER(Memory);
+    UNREFERENCED_PARAMETER(Size);
+}
+
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size)
 {
     UNREFERENCED_PARAMETER(Path);

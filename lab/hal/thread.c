@@ -3,6 +3,8 @@
 
 #include <interlock/ke.h>
 
+#include "ke/ki.h"
+
 HAL_CALLBACKS LabhalCallbacks;
 __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("initial-exec")));
 
@@ -94,8 +96,34 @@ VOID HalTerminateThread(VOID)
     lab_thread_terminate();
 }
 
+/*
+ * Statistics, notes for debuggers, and what decides how long a thread spins: this machine neither schedules by priority nor spins, so
+ * a state in which only these differ is the same (engine/states.c).
+ */
+static void LabhalIgnoreStatistics(PKTHREAD Thread)
+{
+    lab_memory_ignore(&Thread->WaitTime, sizeof(Thread->WaitTime));
+    lab_memory_ignore(&Thread->WaitProcessor, sizeof(Thread->WaitProcessor));
+    lab_memory_ignore((volatile UCHAR *)&Thread->PendingBoost + 1, sizeof(Thread->PendingBoost) - 1); /* its time */
+    lab_memory_ignore(&Thread->BoostTime, sizeof(Thread->BoostTime));
+    lab_memory_ignore(&Thread->AutoBoostCount, sizeof(Thread->AutoBoostCount));
+    lab_memory_ignore(&Thread->ContextSwitches, sizeof(Thread->ContextSwitches));
+    lab_memory_ignore(&Thread->LockWaitedFor, sizeof(Thread->LockWaitedFor));
+    lab_memory_ignore(&Thread->LockOwned, sizeof(Thread->LockOwned));
+    lab_memory_ignore(&Thread->TurnLock, sizeof(Thread->TurnLock));
+    lab_memory_ignore(&Thread->TurnPasses, sizeof(Thread->TurnPasses));
+    lab_memory_ignore(&Thread->NearLooks, sizeof(Thread->NearLooks));
+    lab_memory_ignore(&Thread->UntimedLooks, sizeof(Thread->UntimedLooks));
+    lab_memory_ignore(&Thread->SpinFailures, sizeof(Thread->SpinFailures));
+    lab_memory_ignore(&Thread->SpinSkipped, sizeof(Thread->SpinSkipped));
+    lab_memory_ignore(&Thread->WokeSleeper, sizeof(Thread->WokeSleeper));
+    lab_memory_ignore(&Thread->QueueGap, sizeof(Thread->QueueGap));
+    lab_memory_ignore(&Thread->WakerProcessor, sizeof(Thread->WakerProcessor));
+}
+
 VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 {
+    LabhalIgnoreStatistics(Thread);
     if (lab->current != NULL) {
         lab->current->exit_object = Thread;
     }

@@ -190,3 +190,46 @@ static void overlaps(void)
 }
 LAB_SCENARIO(history_overlapping, .Threads = {overlaps}, .Finish = is_stack);
 LAB_SCENARIO(history_two, .Threads = {push_slowly, push_slowly}, .Finish = is_stack);
+
+/* self/forget.py: a statistic is not a step, and what a thread forgets is not part of a state. */
+static atomic_int statistic, arrivals, late;
+static int notes[2];
+
+static void ignore_statistic(void)
+{
+    LabIgnore(&statistic, sizeof(statistic));
+}
+
+static void count_three(void)
+{
+    for (int i = 0; i < 3; i++)
+        atomic_fetch_add(&statistic, 1);
+}
+LAB_SCENARIO(counted_statistic, .Threads = {count_three, count_three});
+LAB_SCENARIO(ignored_statistic, .Setup = ignore_statistic, .Threads = {count_three, count_three});
+
+static __attribute__((noinline)) void note_arrival(void)
+{
+    notes[LabCurrentThread()] = atomic_fetch_xor(&arrivals, 1);
+}
+
+static void go_on(void)
+{
+    for (int i = 0; i < 3; i++)
+        atomic_fetch_xor(&late, 1);
+}
+
+static void arrive(void)
+{
+    note_arrival();
+    go_on();
+}
+
+static void arrive_and_forget(void)
+{
+    note_arrival();
+    LabForget(&notes[LabCurrentThread()], sizeof(notes[0]));
+    go_on();
+}
+LAB_SCENARIO(noted_arrival, .Threads = {arrive, arrive});
+LAB_SCENARIO(forgotten_arrival, .Threads = {arrive_and_forget, arrive_and_forget});

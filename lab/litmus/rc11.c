@@ -173,3 +173,15 @@ static void loop_of_loads(atomic_int *own, atomic_int *other, int *sum)
         *sum += LOAD(*other, relaxed);
 }
 TWO(rc11_loops, loop_of_loads(&x, &y, &r[0]), loop_of_loads(&y, &x, &r[1]), r[0] == 0 && r[1] == 0, ALLOWED);
+
+/* What is forgotten is gone, and what the store released is not. */
+static int data;
+
+static int read_if(int condition)
+{
+    return condition ? data : 0;
+}
+TWO(rc11_forgotten_bits, data = 1; STORE(x, 3, release); LabForgetBits((volatile uint32_t *)&x, 2),
+    r[0] = LOAD(x, acquire); r[1] = read_if(r[0] == 1), r[0] >= 2 || r[0] != r[1], FORBIDDEN);
+TWO(rc11_forgotten_older, STORE(x, 3, relaxed); LabForgetBits((volatile uint32_t *)&x, 2); STORE(y, 1, relaxed),
+    r[0] = LOAD(y, relaxed); r[1] = LOAD(x, relaxed), r[0] == 1 && r[1] == 0, ALLOWED);

@@ -6,7 +6,6 @@ import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -16,12 +15,17 @@ import mutants
 PROGRAMS = ("scenarios", "user", "world")
 LIBRARY = "lab/libinterlock-lab-instrumented.a.p/"
 SECONDS = 10  # of processor time: the limit of a scenario is its number of schedules, this one is for mutants that hang
-REACH_BYTES = 4 * 4096
+CASES, MARKS, FUNCTIONS = 512, 65536, 4096  # as in reach.c
+DIGITS = bytes.maketrans(b"\0\1", b"01")
 COUNT = " extern void mutation_reached(unsigned); mutation_reached({});"
 
 
 class BuildError(Exception):
-    pass
+    """The compiler refuses the change."""
+
+
+class LinkError(Exception):
+    """This program cannot be made: it defines a function of the library itself, or the build directory is changing."""
 
 
 class Build:
@@ -38,6 +42,7 @@ class Build:
         self.compile = {c["output"]: c["command"] for c in commands if c["output"].startswith(folders)}
         self.users = self.read_users()
         self.definitions = {}
+        self.words = {}
         self.leading = {}
         self.link = {name: self.read_link(target) for name, target in self.programs.items()}
 
@@ -66,30 +71,34 @@ class Build:
         if path.endswith(".c"):
             return users
         names = self.names_for(function)
-        word = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
-        return [output for output in users if word.search(self.source_of(output).read_text())]
+        return [output for output in users if not names.isdisjoint(self.words_of(self.source_of(output)))]
+
+    def words_of(self, path):
+        if path not in self.words:
+            self.words[path] = set(re.findall(r"\w+", path.read_text()))
+        return self.words[path]
 
     def names_for(self, function):
         """function, and the functions and macros of headers that lead to it."""
         if function not in self.leading:
             names, found = {function}, True
             while found:
-                found = {name for name, body in self.header_definitions().items() if name not in names
-                         and names & set(re.findall(r"\w+", body))}
+                found = {name for name, words in self.header_definitions().items() if name not in names
+                         and not names.isdisjoint(words)}
                 names |= found
             self.leading[function] = names
         return self.leading[function]
 
     def header_definitions(self):
-        """{function or macro: its text} of all headers."""
+        """{function or macro: the words in it} of all headers."""
         if not self.definitions:
             for folder in ("src", "include"):
                 for header in (self.root / folder).rglob("*.h"):
                     text = header.read_text()
                     for found in mutants.functions(str(header), text):
-                        self.definitions[found.name] = found.body
+                        self.definitions.setdefault(found.name, set()).update(re.findall(r"\w+", found.body))
                     for name, body in re.findall(r"^#define (\w+)((?:.*\\\n)*.*)", text, re.M):
-                        self.definitions[name] = self.definitions.get(name, "") + body
+                        self.definitions.setdefault(name, set()).update(re.findall(r"\w+", body))
         return self.definitions
 
     def source_of(self, output):
@@ -112,13 +121,15 @@ class Build:
 class Workshop:
     """A copy of the sources to change, and the programs built from it."""
 
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, keep=False):
+        """keep: what is there is used again."""
         self.build = build
-        self.folder = Path(folder)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        for name in ("src", "include"):
-            shutil.copytree(build.root / name, self.folder / name)
+        self.folder = Path(folder).resolve()
         self.originals = {}
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for name in ("src", "include"):
+                shutil.copytree(build.root / name, self.folder / name)
 
     def command(self, output, target):
         """The build's command for an object, for this copy of the sources."""
@@ -143,8 +154,7 @@ class Workshop:
                 resolved = self.folder / resolved.relative_to(self.build.root)
         return (option or "") + str(resolved)
 
-    def compiled(self, output, number):
-        target = self.folder / f"{number}.o"
+    def compiled(self, output, target):
         result = subprocess.run(self.command(output, target), cwd=self.build.directory, capture_output=True, text=True)
         if result.returncode != 0:
             raise BuildError(result.stderr)
@@ -152,27 +162,37 @@ class Workshop:
 
     def original(self, output):
         if output not in self.originals:
-            self.originals[output] = self.compiled(output, "original").read_bytes()
+            self.originals[output] = self.compiled(output, self.folder / "original.o").read_bytes()
         return self.originals[output]
 
     def objects(self, changed, outputs):
         """{object of the build: its replacement} for {path: text}; without the objects that do not change."""
         for output in outputs:
             self.original(output)
-        made = self.compile_changed(changed, outputs)
+        made = {output: self.folder / f"{number}.o" for number, output in enumerate(outputs)}
+        self.compile_changed(changed, made)
         return {output: target for output, target in made.items() if target.read_bytes() != self.originals[output]}
 
-    def compile_changed(self, changed, outputs, map_jobs=map):
+    def differs(self, changed, outputs):
+        """Whether any object changes. Of a header's users, the first usually tells."""
+        return any(self.objects(changed, [output]) for output in outputs)
+
+    def compile_changed(self, changed, targets, map_jobs=map):
+        """targets: {object of the build: the file to compile}"""
+        changed = {path: text for path, text in changed.items() if not set(self.build.users.get(path, ())).isdisjoint(targets)}
         try:
             for path, text in changed.items():
                 (self.folder / path).write_text(text)
-            return dict(zip(outputs, map_jobs(self.compiled, outputs, range(len(outputs)))))
+            list(map_jobs(self.compiled, targets.keys(), targets.values()))
         finally:
             for path in changed:
                 shutil.copy(self.build.root / path, self.folder / path)
 
-    def program(self, name, objects, more=()):
-        target = self.folder / name.replace("/", "-")
+    def target(self, name, *options):
+        return self.folder / "-".join([*name.split("/"), *options])
+
+    def program(self, name, objects, more=(), options=()):
+        target = self.target(name, *options)
         words = []
         for word in self.build.link[name]:
             if word == "-Wl,--start-group":
@@ -180,14 +200,14 @@ class Workshop:
                 words += [str(path) for path in more]
             words.append(str(objects[word]) if word in objects else word)
         words[words.index("-o") + 1] = str(target)
-        result = subprocess.run([*words, "-Wl,--strip-debug"], cwd=self.build.directory, capture_output=True, text=True)
+        result = subprocess.run([*words, "-Wl,--strip-debug", *options], cwd=self.build.directory, capture_output=True, text=True)
         if result.returncode != 0:
-            raise BuildError(result.stderr)
+            raise LinkError(result.stderr)
         return target
 
 
-def limit_time():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + 2, SECONDS + 2))
+def limit_time(seconds):
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 2, seconds + 2))
     os.setpgid(0, 0)
 
 
@@ -205,41 +225,69 @@ def counted(sources):
     return changed, numbers
 
 
-def counting_programs(build, folder, sources, names, map_jobs):
-    """{name: program that counts the functions of sources that it reaches}, and the numbers of the functions"""
-    shop = Workshop(build, folder)
-    changed, numbers = counted(sources)
-    outputs = sorted({output for path, function in numbers for output in build.users_of(path, function)})
-    objects = shop.compile_changed(changed, outputs, map_jobs)
-    counter = shop.folder / "reach.o"
-    subprocess.run(["cc", "-O2", "-fPIE", "-c", Path(__file__).parent / "reach.c", "-o", counter], check=True)
+def helpers(folder, names):
+    """The objects of the check's own sources."""
+    made = []
+    for name in names:
+        made.append(folder / f"{name}.o")
+        subprocess.run(["cc", "-O2", "-fPIE", "-c", Path(__file__).parent / f"{name}.c", "-o", made[-1]], check=True)
+    return made
 
-    def link(name):  # a test that replaces a function cannot link all objects of the library
+
+class Counting:
+    """The library with marks in its functions, and the programs that are linked with it."""
+
+    def __init__(self, build, folder, sources, map_jobs, more=("reach",), keep=False):
+        """keep: the same sources were compiled there before."""
+        self.shop = Workshop(build, folder, keep)
+        self.keep = keep
+        self.renewed = set()
+        self.changed, self.numbers = counted(sources)
+        outputs = sorted({output for path, function in self.numbers for output in build.users_of(path, function)})
+        self.objects = {output: self.shop.folder / f"{number}.o" for number, output in enumerate(outputs)}
+        if not keep:
+            self.shop.compile_changed(self.changed, self.objects, map_jobs)
+        self.helpers = helpers(self.shop.folder, more)
+
+    def renew(self, target):
+        """The objects of a program that is new, while the library is not."""
+        own = {output: path for output, path in self.objects.items() if output.startswith(f"{target}.p/")}
+        if self.keep and own and target not in self.renewed:
+            self.shop.compile_changed(self.changed, own)
+        self.renewed.add(target)
+
+    def program(self, name, *options):
+        """None: a test that replaces a function cannot link all objects of the library."""
+        self.renew(self.shop.build.programs[name])
         try:
-            return name, shop.program(name, objects, [counter])
-        except BuildError:
-            return name, None
-
-    return {name: program for name, program in map_jobs(link, names) if program is not None}, numbers
+            return self.shop.program(name, self.objects, self.helpers, options)
+        except LinkError:
+            return None
 
 
-def counts_of(path, call):
-    """What call(environment) returns, its duration, and how often it reached each function."""
-    path.write_bytes(bytes(REACH_BYTES))
+def marks_of(path, call):
+    """What call(environment) returns, its duration, and the marks of each case as bits of a number, by case."""
+    with path.open("wb") as file:
+        file.truncate(CASES * MARKS)
     begin = time.monotonic()
     result = call(dict(os.environ, MUTATION_REACH=str(path)))
     took = time.monotonic() - begin
-    counts = struct.unpack(f"{REACH_BYTES // 4}I", path.read_bytes())
+    marks = {}
+    with path.open("rb") as file:
+        for number in range(CASES):
+            reached = file.read(MARKS)
+            if 1 in reached:
+                marks[number] = int(reached[::-1].translate(DIGITS), 2)
     path.unlink()
-    return result, took, counts
+    return result, took, marks
 
 
-def run(program, options, scenarios, model, schedules, environment=None):
+def run(program, options, scenarios, model, schedules, environment=None, seconds=SECONDS):
     """[(scenario, verdict)] up to the first scenario that fails; the verdict of one that passes is None."""
     command = [program, "--tap", "--strict", *options, "--model", model, "--schedules", str(schedules), "--seconds",
-               str(SECONDS), *scenarios]
+               str(seconds), *scenarios]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                               preexec_fn=limit_time, env=environment)
+                               preexec_fn=lambda: limit_time(seconds), env=environment)
     results = []
     begin = time.monotonic()
     try:
@@ -247,7 +295,7 @@ def run(program, options, scenarios, model, schedules, environment=None):
             match = re.match(r"(not )?ok \d+ - (\w+): (?:FAILED: )?(.*)", line)
             if match:
                 verdict = match.group(3) if match.group(1) else None
-                if (verdict or "").startswith("the explorer itself failed") and time.monotonic() - begin > SECONDS:
+                if (verdict or "").startswith("the explorer itself failed") and time.monotonic() - begin > seconds:
                     verdict = "hangs between two steps"
                 results.append((match.group(2), verdict))
                 begin = time.monotonic()
@@ -265,26 +313,17 @@ def run(program, options, scenarios, model, schedules, environment=None):
     return results
 
 
-def reached(build, folder, sources, pattern, options, schedules, models, map_jobs):
+def reached(build, counting, folder, scenarios, options, schedules, models, map_jobs):
     """
-    {(path, function): {model: [(program, scenario)], quickest first}}, by running every scenario once. A scenario
-    cannot detect a change in a function that it does not reach in that many schedules.
+    [((program, scenario), model, verdict, seconds, marks)], by running every scenario once. A scenario cannot detect a change in a
+    place that it does not reach in that many schedules.
     """
-    programs, numbers = counting_programs(build, folder / "reach", sources, PROGRAMS, map_jobs)
+    programs = {name: counting.program(name) for name in {name for name, _ in scenarios}}
 
     def measure(job):
         (name, scenario), model = job
-        result, took, counts = counts_of(folder / f"counts-{scenario}-{model}", lambda environment: run(
+        result, took, marks = marks_of(folder / f"marks-{scenario}-{model}", lambda environment: run(
             programs[name], options, [scenario], model, schedules, environment))
-        return job, result[0][1], took, counts
+        return job[0], model, result[0][1], took, marks.get(0, 0)
 
-    by_function = {key: {model: [] for model in models} for key in numbers}
-    bad = []
-    jobs = [(scenario, model) for scenario in build.scenarios(pattern) for model in models]
-    for (scenario, model), verdict, took, counts in sorted(map_jobs(measure, jobs), key=lambda r: r[2]):
-        if verdict is not None:
-            bad.append((scenario[1], model, verdict))
-        for key, number in numbers.items():
-            if counts[number] and verdict is None:
-                by_function[key][model].append(scenario)
-    return by_function, bad
+    return list(map_jobs(measure, [(scenario, model) for scenario in scenarios for model in models]))

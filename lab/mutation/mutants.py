@@ -50,7 +50,8 @@ class Mutant:
 
     @property
     def key(self):
-        return (self.path, self.function, self.text, self.change)
+        """Without the file: functions have unique names, and move."""
+        return (self.function, self.text, self.change)
 
     def apply(self, source):
         for start, end, replacement in sorted(self.edits, reverse=True):
@@ -65,6 +66,12 @@ def blank(source):
         return re.sub(r"[^\n]", " ", match.group())
 
     return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'", spaces, source, flags=re.S)
+
+
+def without_comments(source):
+    """The source without comments, but with its literals."""
+    tokens = r"/\*.*?\*/|//[^\n]*|(\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+')"
+    return re.sub(tokens, lambda match: match.group(1) or " ", source, flags=re.S)
 
 
 def closing(text, start):
@@ -322,6 +329,11 @@ def unique(mutants):
         yield mutant
 
 
+def order_only(mutant):
+    """Whether only a memory order is weaker. No host has to show that; the explorer's model does."""
+    return " -> " in mutant.change and not mutant.change.startswith("boundary")
+
+
 def generate(sources, paths):
     """All mutants of paths; sources: {path: text} of all the targets."""
     looks = Looks(sources)
@@ -336,3 +348,14 @@ def survey(path, source):
     every = [*weakened(path, source), *condition_mutants(path, source, None), *boundaries(path, source),
              *deletions(path, source, None)]
     yield from unique(sorted(every, key=lambda m: m.line))
+
+
+def owners(path, source):
+    """The names of what a mutant can be in: functions, and macros."""
+    return {function.name for function in functions(path, source)} | set(re.findall(r"^#define (\w+)", blank(source), re.M))
+
+
+def bodies(path, source):
+    """{function: its text without comments}, to notice that a function has changed."""
+    return {function.name: function.head + without_comments(source[function.start:function.end])
+            for function in functions(path, source)}

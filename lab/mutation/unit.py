@@ -1,73 +1,121 @@
-"""The unit tests, built with one source file of the library changed, and run."""
+"""The unit tests, built with changed source files of the library, and run, case by case."""
 
 import json
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
+import time
 
 import explorer
 
-ROOMS = ("ke", "ex", "nt", "rtl", "win32")
+ROOMS = ("ke", "ex", "wo", "ob", "ps", "io", "nt", "rtl", "win32", "stress", "surface")
 LIBRARY = ("src/libinterlock-fast.a.p/", "src/libinterlock.so.")
-SECONDS = 8  # at least, for a test that hangs
+LEAST, TIMES = 2, 5  # a case hangs if it takes longer than LEAST seconds and TIMES what it takes without a change
 MEMORY = 4 << 30
+ROUNDS = "2%"  # of the rounds of stress tests
+HELPERS = ("reach", "cases")
+
+
+def find(directory, pattern=""):
+    """{test: (target, environment)} of a build directory, for tests whose names match pattern"""
+    listing = subprocess.run(["meson", "introspect", "--tests", directory], check=True, capture_output=True, text=True).stdout
+    found = {}
+    for test in json.loads(listing):
+        match = re.fullmatch(r"(?:.*/)?(tests/(?:\w+/)?[\w-]+)", test["cmd"][0])
+        room = test["name"].split("/")[0]
+        # A program may be run with several settings. Stress tests do not need that here.
+        again = room == "stress" and match and match.group(1) in {target for target, _ in found.values()}
+        if match and len(test["cmd"]) == 1 and room in ROOMS and re.search(pattern, test["name"]) and not again:
+            found[test["name"]] = match.group(1), test["env"]
+    return found
+
+
+class Clock:
+    """Time that passes while the check runs: not while the machine sleeps, or something has stopped all of it."""
+
+    STEP = 0.1
+
+    def __init__(self):
+        self.last = time.monotonic()
+
+    def passed(self):
+        now = time.monotonic()
+        took, self.last = now - self.last, now
+        return min(took, 2 * self.STEP)
 
 
 class Tests:
-    """The test programs of a build directory, and which functions each of them reaches."""
+    """The test programs of a build directory, and what each case of them reaches."""
 
-    def __init__(self, root, directory):
-        listing = subprocess.run(["meson", "introspect", "--tests", directory], check=True, capture_output=True,
-                                 text=True).stdout
-        self.environments, targets = {}, {}
-        for test in json.loads(listing):
-            match = re.fullmatch(rf"(?:.*/)?(tests/({'|'.join(ROOMS)})-(\w+))", test["cmd"][0])
-            if match and test["name"] == f"{match.group(2)}/{match.group(3)}":
-                targets[test["name"]] = match.group(1)
-                self.environments[test["name"]] = test["env"]
-        self.targets = targets
-        self.build = explorer.Build(root, directory, LIBRARY, targets) if targets else None
+    def __init__(self, root, directory, pattern=""):
+        found = find(directory, pattern)
+        self.environments = {name: environment for name, (_, environment) in found.items()}
+        self.targets = {name: target for name, (target, _) in found.items()}
+        self.build = explorer.Build(root, directory, LIBRARY, self.targets)
 
-    def run(self, program, name, seconds, environment=None):
-        """None, or why the test failed."""
-        process = subprocess.Popen([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   stdin=subprocess.DEVNULL, preexec_fn=limit,
-                                   env={**(environment or os.environ), **self.environments[name]})
+    def run(self, program, name, limits, environment=None, seen=None):
+        """
+        None, or (case, why it failed). limits: [(case, seconds)] of the cases to run, or [] for all of them. Stops at the first
+        failure. seen: gets (duration, result of cmocka) of each case.
+        """
+        variables = {**(environment or os.environ), **self.environments[name], "INTERLOCK_STRESS_ROUNDS": ROUNDS}
+        if limits:
+            variables["MUTATION_CASES"] = "".join(f",{case}," for case, _ in limits)
+        process = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                   preexec_fn=limit, env=variables)
         try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = "hangs"
+            return self.follow(process, limits or [(case, 60) for case in range(explorer.CASES)], [] if seen is None else seen)
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             process.wait()
-        if status in (0, 77):
-            return None
-        return status if status == "hangs" else f"status {status}"
+            process.stdout.close()
 
-    def reached(self, folder, sources, map_jobs):
-        """{(path, function): [test], quickest first} and {test: seconds}"""
-        names = sorted(self.targets)
-        programs, numbers = explorer.counting_programs(self.build, folder / "unit-reach", sources, names, map_jobs)
+    def follow(self, process, limits, seen):
+        clock, took, rest, status = Clock(), 0, b"", None
+        os.set_blocking(process.stdout.fileno(), False)
+        while True:
+            select.select([process.stdout], [], [], Clock.STEP)
+            ended = process.poll() is not None
+            text = process.stdout.read() or b""
+            *lines, rest = (rest + text).split(b"\n")
+            took += clock.passed()
+            for line in lines:
+                result = re.match(rb"(not )?ok \d+ -? ?(# SKIP )?(\w*)", line)
+                if result:
+                    if result.group(1):
+                        return limits[min(len(seen), len(limits) - 1)][0], f"{result.group(3).decode()} fails"
+                    seen.append((took, result.group(3).decode()))
+                    took = 0
+            case, seconds = limits[min(len(seen), len(limits) - 1)]
+            if ended:
+                status = process.returncode
+                return None if status in (0, 77) else (case, f"status {status}")
+            if took > seconds:
+                return case, "hangs"
+
+    def reached(self, counting, folder, names, map_jobs):
+        """{test: [(name of the case, seconds, marks)]}. A program that is not of cmocka is one case."""
 
         def measure(name):
-            return (name, *explorer.counts_of(folder / f"counts-{name.replace('/', '-')}", lambda environment: self.run(
-                programs[name], name, 60, environment)))
-
-        by_function, seconds = {key: [] for key in numbers}, {}
-        for name, failure, took, counts in sorted(map_jobs(measure, programs), key=lambda result: result[2]):
+            program, seen = counting.program(name), []
+            if program is None:
+                return name, None
+            failure, took, marks = explorer.marks_of(
+                folder / f"marks-{name.replace('/', '-')}", lambda environment: self.run(program, name, [], environment, seen))
+            outside = marks.pop(0, 0)
             if failure is not None:
-                print(f"mutate: {name} fails without any change: {failure}; it is left out", flush=True)
-                continue
-            seconds[name] = took
-            for key, number in numbers.items():
-                if counts[number]:
-                    by_function[key].append(name)
-        return by_function, seconds
+                print(f"mutate: {name} fails without any change: {failure[1]}; it is left out", flush=True)
+                return name, None
+            return name, ([(text, seconds, marks.get(number, 0) | outside) for number, (seconds, text) in enumerate(seen, 1)]
+                          if marks else [("", took, outside)])
+
+        return dict(map_jobs(measure, names))
 
 
 def limit():

@@ -4,6 +4,9 @@
  */
 #include "posix.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -88,6 +91,71 @@ int select(int count, fd_set *in, fd_set *out, fd_set *other, struct timeval *ti
                                               (long)(time != NULL ? &left : NULL), 0));
 }
 
+int pselect(int count, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time, const sigset_t *mask)
+{
+    struct timespec left = {time != NULL ? time->tv_sec : 0, time != NULL ? time->tv_nsec : 0};
+    struct {
+        const sigset_t *mask;
+        size_t size;
+    } signals = {mask, 8};
+
+    if (lab_sched_active() && count == 0 && time != NULL)
+        return nanosleep(&left, NULL);
+    if (time == NULL || time->tv_sec != 0 || time->tv_nsec != 0)
+        refuse("pselect", CALLER);
+    return (int)lab_host_result(lab_host_call(SYS_pselect6, count, (long)in, (long)out, (long)other,
+                                              (long)(time != NULL ? &left : NULL), (long)&signals));
+}
+
+/* Locks of a part of a file: F_LOCK and F_SETLKW wait for another process. */
+
+static int lock_file(int descriptor, int command, off_t size, uintptr_t pc)
+{
+    struct flock lock = {.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK, .l_whence = SEEK_CUR, .l_len = size};
+
+    if (command == F_LOCK)
+        refuse("lockf", pc);
+    if (command != F_TEST)
+        return (int)lab_host_result(
+            lab_host_call(SYS_fcntl, descriptor, command == F_LOCK ? F_SETLKW : F_SETLK, (long)&lock, 0, 0, 0));
+    if (lab_host_result(lab_host_call(SYS_fcntl, descriptor, F_GETLK, (long)&lock, 0, 0, 0)) != 0)
+        return -1;
+    if (lock.l_type == F_UNLCK)
+        return 0;
+    errno = EACCES;
+    return -1;
+}
+
+static int control_file(int descriptor, int command, long argument, uintptr_t pc)
+{
+    if (command == F_SETLKW || command == F_OFD_SETLKW)
+        refuse("fcntl with F_SETLKW", pc);
+    return (int)lab_host_result(lab_host_call(SYS_fcntl, descriptor, command, argument, 0, 0, 0));
+}
+
+/* Both names: a header may rename one to the other, for files of any size. */
+#define CONTROLS(function, symbol)                                                                                     \
+    int function(int descriptor, int command, ...) __asm__(symbol);                                                    \
+    int function(int descriptor, int command, ...)                                                                     \
+    {                                                                                                                  \
+        va_list arguments;                                                                                             \
+        va_start(arguments, command);                                                                                  \
+        long argument = va_arg(arguments, long);                                                                       \
+        va_end(arguments);                                                                                             \
+        return control_file(descriptor, command, argument, CALLER);                                                    \
+    }
+#define LOCKS(function, symbol)                                                                                        \
+    int function(int descriptor, int command, off_t size) __asm__(symbol);                                             \
+    int function(int descriptor, int command, off_t size)                                                              \
+    {                                                                                                                  \
+        return lock_file(descriptor, command, size, CALLER);                                                           \
+    }
+
+CONTROLS(control, "fcntl")
+CONTROLS(control_large, "fcntl64")
+LOCKS(lock, "lockf")
+LOCKS(lock_large, "lockf64")
+
 #define BLOCKS(type, name, number, parameters, ...)                                                                    \
     type name parameters                                                                                               \
     {                                                                                                                  \
@@ -117,6 +185,18 @@ BLOCKS(int, sigtimedwait, SYS_rt_sigtimedwait, (const sigset_t *a, siginfo_t *b,
 BLOCKS(int, sigwaitinfo, SYS_rt_sigtimedwait, (const sigset_t *a, siginfo_t *b), (long)a, (long)b, 0, 8, 0, 0)
 BLOCKS(ssize_t, msgrcv, SYS_msgrcv, (int a, void *b, size_t c, long d, int e), a, (long)b, (long)c, d, e, 0)
 BLOCKS(int, semop, SYS_semop, (int a, struct sembuf *b, size_t c), a, (long)b, (long)c, 0, 0, 0)
+BLOCKS(int, msgsnd, SYS_msgsnd, (int a, const void *b, size_t c, int d), a, (long)b, (long)c, d, 0, 0)
+BLOCKS(int, semtimedop, SYS_semtimedop, (int a, struct sembuf *b, size_t c, const struct timespec *d), a, (long)b, (long)c,
+       (long)d, 0, 0)
+BLOCKS(ssize_t, mq_receive, SYS_mq_timedreceive, (mqd_t a, char *b, size_t c, unsigned *d), a, (long)b, (long)c, (long)d, 0,
+       0)
+BLOCKS(ssize_t, mq_timedreceive, SYS_mq_timedreceive,
+       (mqd_t a, char *b, size_t c, unsigned *d, const struct timespec *e), a, (long)b, (long)c, (long)d, (long)e, 0)
+BLOCKS(int, mq_send, SYS_mq_timedsend, (mqd_t a, const char *b, size_t c, unsigned d), a, (long)b, (long)c, (long)d, 0, 0)
+BLOCKS(int, mq_timedsend, SYS_mq_timedsend, (mqd_t a, const char *b, size_t c, unsigned d, const struct timespec *e), a,
+       (long)b, (long)c, (long)d, (long)e, 0)
+BLOCKS(int, recvmmsg, SYS_recvmmsg, (int a, struct mmsghdr *b, unsigned c, int d, struct timespec *e), a, (long)b, (long)c, d,
+       (long)e, 0)
 BLOCKS(int, flock, SYS_flock, (int a, int b), a, b, 0, 0, 0, 0)
 BLOCKS(int, setitimer, SYS_setitimer, (__itimer_which_t a, const struct itimerval *b, struct itimerval *c), (long)a,
        (long)b, (long)c, 0, 0, 0)

@@ -6,7 +6,7 @@
 
 #include <ntifs.h>
 
-#include <interlock/threadpool.h>
+#include <interlock/rtl.h>
 
 #define ON_LINES        __attribute__((aligned(64)))
 #define MOST_PROCESSORS 2560

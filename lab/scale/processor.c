@@ -73,6 +73,15 @@ VOID HalCountContention(PHAL_TURN Turn)
     UNREFERENCED_PARAMETER(Turn);
 }
 
+VOID HalDisperseCrowd(VOID)
+{
+}
+
+BOOLEAN HalIsCrowded(VOID)
+{
+    return FALSE;
+}
+
 VOID HalGiveWay(ULONG Round)
 {
     if (!lab_sched_active()) {

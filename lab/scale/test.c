@@ -421,7 +421,7 @@ int run_tests(unsigned jobs)
     run_case("2560 readers after a write: a transfer for each, once", readers_after_a_write);
     run_case("lines of one's own: none", lines_of_ones_own);
     run_case("false sharing is seen", false_sharing);
-    run_case("whoever loses a line is told", whose_line_is_taken);
+    run_case("a cache that loses a line is notified", whose_line_is_taken);
     run_case("kinds of lines are counted apart", kinds_of_lines);
     run_case("nodes: what crosses", nodes_of_processors);
     run_case("transfers of a line follow each other", a_line_goes_round);

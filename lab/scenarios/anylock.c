@@ -711,7 +711,7 @@ static void upset_user(void)
                  .Threads = {use_and_leave, use_and_leave, use_and_leave, use_and_leave},                              \
                  .Flags = LAB_LARGE | LAB_CHECK_LEAKS, .Processors = 3);
 /* A lock that records its owner cannot be freed while it has one. A numbered lock is never freed. A lock made of a word
-   and something to wait for touches the latter after the word is free. */
+   and an object to wait for touches that object after the word is free. */
 #define FREED_FREE(Kind) CROWDS(Kind) FREED_LAST(Kind)
 #define FREED(Kind) CROWDS(Kind) FREED_LAST(Kind) FREED_HELD(Kind)
 

@@ -83,7 +83,7 @@ static void waiter_in_region(void)
     LabAssert(kernel_ran == 1 && normal_ran == 1);
 }
 LAB_SCENARIO(apc_normal_against_set, .Setup = setup, .Threads = {waiter, queue_normal}, .Flags = LAB_LARGE);
-LAB_SCENARIO(apc_held_back, .Setup = setup, .Threads = {waiter_in_region, queue_normal});
+LAB_SCENARIO(apc_held_back, .Setup = setup, .Threads = {waiter_in_region, queue_normal}, .Flags = LAB_PRECISE);
 
 /* A user APC ends an alertable user-mode wait, and the event stays signaled. */
 static void alertable_waiter(void)
@@ -107,7 +107,7 @@ static void interrupted_waiter(void)
     LabAssert(KeWaitForSingleObject(&event, UserRequest, UserMode, TRUE, NULL) == STATUS_USER_APC);
     LabAssert(kernel_ran == 1 && normal_ran == 1);
 }
-LAB_SCENARIO(apc_user_alone, .Setup = setup, .Threads = {interrupted_waiter, queue_user});
+LAB_SCENARIO(apc_user_alone, .Setup = setup, .Threads = {interrupted_waiter, queue_user}, .Flags = LAB_PRECISE);
 
 static void deaf_waiter(void)
 {
@@ -162,6 +162,7 @@ static void ended_once(void)
 {
     LabAssert(normal_ran <= kernel_ran && kernel_ran + rundown_ran == inserted);
 }
-LAB_SCENARIO(apc_against_end, .Setup = setup, .Threads = {ending_thread, queue_to_ending}, .Finish = ended_once);
+LAB_SCENARIO(apc_against_end, .Setup = setup, .Threads = {ending_thread, queue_to_ending}, .Finish = ended_once,
+             .Flags = LAB_PRECISE);
 LAB_SCENARIO(apc_user_against_end, .Setup = setup, .Threads = {ending_thread, queue_user_to_ending},
-             .Finish = ended_once);
+             .Finish = ended_once, .Flags = LAB_PRECISE);

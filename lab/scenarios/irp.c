@@ -1,8 +1,7 @@
 /*
  * Requests: each is completed exactly once: by the driver, by the thread that cancels, or by the queue that it is in.
- * The requirements are in src/io/cancel.c, complete.c, removelock.c and startio.c.
+ * The requirements are in src/io/irp.c, removelock.c and device.c.
  */
-#include <interlock/iotest.h>
 #include <interlock/lab.h>
 
 #include <ntifs.h>

@@ -54,4 +54,4 @@ static void terminator(void)
     __atomic_store_n(&go, 1, __ATOMIC_RELAXED);
 }
 
-LAB_SCENARIO(terminate_in_heap, .Threads = {allocator, terminator});
+LAB_SCENARIO(terminate_in_heap, .Threads = {allocator, terminator}, .Flags = LAB_PRECISE);

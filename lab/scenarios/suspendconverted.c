@@ -16,7 +16,7 @@ static KQUEUE queue;
 static LIST_ENTRY entry;
 static int done, held, go;
 
-/* The target is counted by its queue, so a wait whose end is mistaken for another shows. */
+/* The target is counted by its queue, so a wrong count reveals a wait whose end was taken for that of another. */
 static void setup(void)
 {
     KeInitializeEvent(&events[0], SynchronizationEvent, FALSE);
@@ -98,7 +98,8 @@ static void suspend_and_set(void)
         if (!(now & 1u << i))
             KeSetEvent(&events[i], IO_NO_INCREMENT, FALSE);
 }
-LAB_SCENARIO(suspend_converted_all, .Setup = setup, .Threads = {wait_all, suspend_and_set}, .Finish = all_is_taken);
+LAB_SCENARIO(suspend_converted_all, .Setup = setup, .Threads = {wait_all, suspend_and_set}, .Finish = all_is_taken,
+             .Flags = LAB_PRECISE);
 
 /* They come at any time. */
 static void set_both(void)
@@ -189,7 +190,7 @@ static void stop(void)
     LabYield();
     resume(thread);
 }
-LAB_SCENARIO(suspend_runner, .Setup = setup, .Threads = {runner, stop}, .Finish = it_is_done);
+LAB_SCENARIO(suspend_runner, .Setup = setup, .Threads = {runner, stop}, .Finish = it_is_done, .Flags = LAB_PRECISE);
 LAB_SCENARIO(suspend_single, .Setup = setup, .Threads = {wait_single, stop}, .Finish = it_is_done);
 
 /* It suspends itself, until the other thread resumes it. */
@@ -208,7 +209,8 @@ static void resume_stopped(void)
         ;
     resume(thread);
 }
-LAB_SCENARIO(suspend_myself, .Setup = setup, .Threads = {suspend_myself, resume_stopped}, .Finish = it_is_done);
+LAB_SCENARIO(suspend_myself, .Setup = setup, .Threads = {suspend_myself, resume_stopped}, .Finish = it_is_done,
+             .Flags = LAB_PRECISE);
 
 /* A refused request changes nothing. */
 static void suspend_too_often(void)

@@ -239,3 +239,40 @@ static void local_consumed(void)
     LabAssert(KeReadStateEvent(&local) == 0);
 }
 LAB_SCENARIO(wo_move, .Setup = both_kinds, .Threads = {mover, local_setter, local_waiter}, .Finish = local_consumed);
+
+/* A mutant moves while another thread acquires and releases it: it is moved free, or stays with its owner. */
+static KMUTANT own;
+static NTSTATUS moving;
+
+static void local_mutant(void)
+{
+    make_world();
+    KeInitializeMutant(&own, FALSE);
+}
+
+static void mutant_mover(void)
+{
+    WO_NEW new = {.Type = WoMutant, .State = 1};
+    moved.View = &views[0];
+    LabAssert(WoCreateObject(&views[0], &new, &moved.Index) == STATUS_SUCCESS);
+    moving = KiMoveOutside(&own.Header, &moved);
+    LabAssert(moving == STATUS_SUCCESS || moving == STATUS_MUTANT_NOT_OWNED);
+}
+
+static void mutant_user(void)
+{
+    LabAssert(KeWaitForSingleObject(&own, Executive, KernelMode, FALSE, NULL) == STATUS_WAIT_0);
+    LabAssert(inside == 0);
+    inside = 1;
+    inside = 0;
+    KeReleaseMutant(&own, 0, FALSE, FALSE);
+}
+
+static void mutant_is_free(void)
+{
+    LabAssert(KeReadStateMutant(&own) == 1);
+    LabAssert(KiIsOutside(&own.Header) == (moving == STATUS_SUCCESS));
+}
+LAB_SCENARIO(wo_move_mutant, .Setup = local_mutant, .Threads = {mutant_mover, mutant_user}, .Finish = mutant_is_free);
+LAB_SCENARIO(wo_move_mutant_contended, .Setup = local_mutant, .Threads = {mutant_mover, mutant_user, mutant_user},
+             .Finish = mutant_is_free);

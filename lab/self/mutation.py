@@ -4,6 +4,7 @@ The mutation check itself: its rules make the mutants that they describe; it rep
 survivor, an explained survivor, and an outdated explanation. On a few mutants of the SLIST.
 """
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path[:0] = [str(ROOT / "lab" / "mutation"), str(ROOT / "tests" / "checks")]
 sys.dont_write_bytecode = True
 
 import mutants  # noqa: E402
+import schemata  # noqa: E402
 import survey  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -77,8 +79,29 @@ EXPECTED_SURVEY = {
     ("if (Values[Index - 1] > Values[Index] && Count >= 2) {", "boundary: >= -> >"),
     ("Swap(&Values[Index - 1], &Values[Index])", "deleted"),
 }
-KILLED = "src/ex/slist.c:ExpReplaceAndRemember"
-SURVIVES = "src/ex/slist.c:RtlFirstEntrySList"  # not called by the two scenarios
+FRAME = """\
+#include <stdio.h>
+#include <stdlib.h>
+static int mutation_chosen, swaps, seen[100];
+static int mutation_seen(unsigned place, int outcome) { seen[2 * place + outcome]++; return outcome; }
+static void Swap(unsigned *a, unsigned *b) { unsigned c = *a; *a = *b; *b = c; swaps++; }
+%s
+int main(int argc, char **argv)
+{
+    unsigned values[4][6] = {{3, 1, 2, 9, 9, 0}, {5, 5, 4, 4, 0, 9}, {2, 1, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0}};
+    mutation_chosen = atoi(argv[1]);
+    for (int i = 0; i < 4; i++) {
+        Sort(values[i], 5 - i);
+        for (int j = 0; j < 6; j++) printf("%%u ", values[i][j]);
+    }
+    printf("%%d", swaps);
+    for (int i = 0; argc == 3 && i < 100; i++)
+        if (seen[i]) printf(" %%d", i);
+}
+"""
+KILLED = "src/ex/list.c:ExpReplaceAndRemember"
+QUICKLY_KILLED = "src/ex/list.c:ExpTryPush"  # one mutant, and no schedule of it is endless
+SURVIVES = "src/ex/list.c:RtlFirstEntrySList"  # not called by the two scenarios
 
 
 def check_rules():
@@ -106,17 +129,52 @@ def check_survey(folder):
         yield "a larger sample does not contain the smaller one"
     path = Path(folder) / "results"
     results = survey.Results(path)
-    results.add(made[0], SURVEYED, "killed", None, "a/test: status 1")
-    results.add(made[1], SURVEYED, "survived", None, None)
+    results.add(made[0], SURVEYED, "killed", "a/test: status 1")
+    results.add(made[1], SURVEYED, "survived", None)
+    results.add(made[3], SURVEYED, "killed", "sort_twice: race, c11")
     again = survey.Results(path)
     if again.find(made[0], SURVEYED) is None or again.find(made[2], SURVEYED) is not None:
         yield "results are not found again"
-    if again.find(made[0], SURVEYED + "\n") is not None:
-        yield "a result outlives the text of its file"
+    moved = "/* Other. */\nVOID Other(VOID)\n{\n    Swap(NULL, NULL);\n}\n\n" + SURVEYED.replace("{\n", "{\n    /* New. */\n", 1)
+    if [again.find(m, moved) for m in mutants.survey("b.c", moved) if m.key == made[0].key] == [None]:
+        yield "a result is lost when its function moves"
+    if again.find(made[0], SURVEYED.replace("Index = 1", "Index = 2")) is not None:
+        yield "a result outlives the text of its function"
     row = survey.count(["a.c"], {"a.c": SURVEYED}, again, {" | ".join(made[1].key): "Because."})["a.c"]
     if (row["mutants"], row["tried"], row["tests"], row["lab"], row["killed"], row["explained"], row["survived"]) != (
-            len(made), 2, 1, 0, 1, 1, 0):
+            len(made), 3, 1, 1, 2, 1, 0):
         yield f"counted: {row}"
+
+
+def check_schemata():
+    """Each mutant, chosen at run time, does what it does alone."""
+    body = SURVEYED.replace("VOID Sort", "static void Sort").replace("ULONG", "unsigned")
+    text, chosen, needed = schemata.combine("a.c", body, itertools.count(1))
+    if len(chosen) != len(list(mutants.survey("a.c", body))):
+        yield f"only {len(chosen)} mutants can be chosen"
+    with tempfile.TemporaryDirectory() as folder:
+        def output(source, number=0, *more):
+            path, program = Path(folder) / "a.c", Path(folder) / "a"
+            path.write_text(FRAME % source)
+            subprocess.run(["cc", "-w", path, "-o", program], check=True)
+            return subprocess.run([program, str(number), *more], capture_output=True, text=True).stdout
+
+        if output(text) != output(body):
+            yield "without a choice something is different"
+        for number, mutant in chosen.items():
+            if output(text, number) != output(mutant.apply(body)):
+                yield f"{mutant.text}: {mutant.change}"
+        marks = set(output(text, 0, "marks").removeprefix(output(text)).split())
+        for number, wanted in needed.items():
+            if not marks & {str(2 * place + outcome) for place, outcome in wanted}:
+                yield f"is not reached: {chosen[number].change}"
+        unsorted = body.replace("> Values[Index]", "> 9 + Values[Index]")
+        text, chosen, needed = schemata.combine("a.c", unsorted, itertools.count(1))
+        marks = set(output(text, 0, "marks").removeprefix(output(text)).split())
+        missed = {chosen[number].change for number, wanted in needed.items()
+                  if not marks & {str(2 * place + outcome) for place, outcome in wanted}}
+        if missed != {"never", "deleted"}:
+            yield f"a condition that is never true: {missed} cannot be noticed"
 
 
 def mutate(build, folder, survivors, what):
@@ -142,6 +200,7 @@ def main():
     tap.case("the rules", check_rules())
     with tempfile.TemporaryDirectory() as folder:
         tap.case("the survey", check_survey(folder))
+        tap.case("mutants that are chosen at run time", check_schemata())
         tap.case("mutants that are killed", check_run(
             mutate(build, folder, "", KILLED), 0, "2 mutants in", "2 killed", "slist_two_poppers: assertion"))
         survivor = mutate(build, folder, "", SURVIVES)
@@ -149,9 +208,9 @@ def main():
         listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", SURVIVES], capture_output=True, text=True)
         tap.case("survivors that are explained", check_run(
             mutate(build, folder, listing.stdout + "    Because.\n", SURVIVES), 0, "Because."))
-        listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", KILLED], capture_output=True, text=True)
+        listing = subprocess.run([ROOT / "scripts" / "mutate", "--list", QUICKLY_KILLED], capture_output=True, text=True)
         tap.case("explanations of what does not survive", check_run(
-            mutate(build, folder, listing.stdout + "    Because.\n", KILLED), 1, "explains a mutant that does not survive"))
+            mutate(build, folder, listing.stdout + "    Because.\n", QUICKLY_KILLED), 1, "explains a mutant that does not survive"))
     tap.done()
 
 

@@ -2,12 +2,15 @@
    model. */
 #include "program.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
@@ -368,6 +371,34 @@ BROKEN(unsupported_poll, "unsupported")
     struct pollfd nothing = {.fd = -1};
 
     poll(&nothing, 1, -1);
+}
+
+BROKEN(unsupported_lock_of_file, "unsupported")
+{
+    assert(fcntl(1, F_GETFD) >= 0); /* does not block */
+    assert(lockf(1, F_LOCK, 0) == 0);
+}
+
+BROKEN(unsupported_lock_by_fcntl, "unsupported")
+{
+    struct flock lock = {.l_type = F_WRLCK};
+
+    assert(fcntl(1, F_SETLKW, &lock) == 0);
+}
+
+BROKEN(unsupported_pselect, "unsupported")
+{
+    fd_set none;
+
+    FD_ZERO(&none);
+    pselect(1, &none, NULL, NULL, NULL, NULL);
+}
+
+BROKEN(unsupported_message, "unsupported")
+{
+    char text[8];
+
+    mq_receive((mqd_t)-1, text, sizeof(text), NULL);
 }
 
 BROKEN(unsupported_clone, "unsupported")

@@ -71,7 +71,7 @@ static void stray_alerter(void)
 }
 LAB_SCENARIO(address_stray_alert, .Threads = {patient_waiter, wake_one, stray_alerter});
 
-/* One token and one wake for two waiters, of which one times out. A wake that was meant for the one that timed out must
+/* One token and one wake for two waiters; one of them times out. A wake that was meant for the one that timed out must
    not be lost with it: at the end the token is taken. */
 static BOOLEAN take_token(void)
 {

@@ -5,7 +5,7 @@
 
 #include <interlock/nt.h>
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 
 #define KEYS 3
 

@@ -92,7 +92,7 @@ LAB_SCENARIO(condition_all, .Threads = {shared_waiter, shared_waiter, opener}, .
 LAB_SCENARIO(condition_all_sleep, .Setup = sleep_soon, .Threads = {shared_waiter, shared_waiter, opener},
              .Finish = nothing_left, .Flags = LAB_LARGE);
 
-/* One token and one wake for two sleepers, of which one times out. A delivered wake wins over the timeout, so it is not
+/* One token and one wake for two sleepers; one of them times out. A delivered wake wins over the timeout, so it is not
    lost with the one that timed out: at the end the token is taken. */
 static void impatient_consumer(void)
 {

@@ -5,9 +5,8 @@
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 #include "rtl/criticalsection.h"
 
 #include "four.h"

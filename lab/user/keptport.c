@@ -7,7 +7,7 @@
 
 #include "../scenarios/target.h"
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 #include "ob/obp.h"
 
 static HANDLE port, other;

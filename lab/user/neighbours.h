@@ -4,7 +4,7 @@
 
 #include <interlock/lab.h>
 
-#include "rtl/waiter.h"
+#include "rtl/rtlp.h"
 
 /* The hash spreads consecutive words evenly: this many of them include one in a given bucket, wherever they begin. */
 #define NEIGHBOURS_CANDIDATES (16 * EXP_WAITER_BUCKETS)

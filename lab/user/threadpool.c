@@ -5,7 +5,6 @@
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
 #include "rtl/criticalsection.h"
 

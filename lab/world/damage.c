@@ -26,7 +26,7 @@ static void poison_and_die(void)
     LabLeaveProcess();
 }
 
-/* The next call of anybody. */
+/* The next call of any process. */
 static void find_it_damaged(void)
 {
     if (LabAwaitProcess(1) && !WoIsPoisoned(&view[2]))
@@ -137,7 +137,7 @@ static void overfill(void)
 }
 LAB_SCENARIO(world_journal_overfilled, .Setup = setup_small, .Threads = {overfill});
 
-/* What is in the lock's word without being anybody's. */
+/* Values of the lock's word that are no process's key. */
 static void lock_with_rubbish(void)
 {
     static const ULONG64 rubbish[] = {0, 1, WO_LOCK_SLEEPERS, WO_LOCK_SLEEPERS | 1, MAXULONGLONG};

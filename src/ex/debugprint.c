@@ -14,7 +14,7 @@
 #include "../ke/irql.h"
 #include "../ke/park.h"
 #include "exp.h"
-#include "format.h"
+#include "text.h"
 
 #define EXP_LONGEST_DEBUG_PRINT 512 /* with its terminating zero */
 #define EXP_DEBUG_CALLBACKS     8
@@ -72,12 +72,6 @@ NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
     return STATUS_SUCCESS;
 }
 
-/* An unknown component shows only what every component shows. */
-static BOOLEAN ExpIsDebugPrintShown(ULONG ComponentId, ULONG Level)
-{
-    return (ExpDebugMaskOfAll & ExpBitsOfLevel(Level)) != 0 || DbgQueryDebugFilterState(ComponentId, Level) == TRUE;
-}
-
 /* Callbacks. */
 
 static PEXP_DEBUG_CALLBACK ExpFindDebugCallback(PDEBUG_PRINT_CALLBACK Routine)
@@ -90,37 +84,29 @@ static PEXP_DEBUG_CALLBACK ExpFindDebugCallback(PDEBUG_PRINT_CALLBACK Routine)
     return NULL;
 }
 
-static NTSTATUS ExpAddDebugCallback(PDEBUG_PRINT_CALLBACK Routine)
-{
-    PEXP_DEBUG_CALLBACK Callback = ExpFindDebugCallback(NULL);
-    if (ExpFindDebugCallback(Routine) != NULL) {
-        return STATUS_INVALID_PARAMETER;
-    }
-    if (Callback == NULL) {
-        return STATUS_INSUFFICIENT_RESOURCES;
-    }
-    /* release: what the routine uses is visible to its callers */
-    __atomic_store_n(&Callback->Routine, Routine, __ATOMIC_RELEASE);
-    return STATUS_SUCCESS;
-}
-
 NTSTATUS DbgSetDebugPrintCallback(PDEBUG_PRINT_CALLBACK DebugPrintCallback, BOOLEAN Enable)
 {
     PEXP_DEBUG_CALLBACK Removed = NULL;
-    NTSTATUS Status;
+    NTSTATUS Status = STATUS_SUCCESS;
     if (DebugPrintCallback == NULL) {
         return STATUS_INVALID_PARAMETER;
     }
     PKTHREAD Thread = KiEnterLocked(&ExpDebugCallbackLock);
-    if (Enable) {
-        Status = ExpAddDebugCallback(DebugPrintCallback);
-    } else {
-        Removed = ExpFindDebugCallback(DebugPrintCallback);
-        Status = Removed != NULL ? STATUS_SUCCESS : STATUS_NOT_FOUND;
-    }
-    if (Removed != NULL) {
+    PEXP_DEBUG_CALLBACK Free = ExpFindDebugCallback(NULL);
+    PEXP_DEBUG_CALLBACK Found = ExpFindDebugCallback(DebugPrintCallback);
+    if (!Enable && Found == NULL) {
+        Status = STATUS_NOT_FOUND;
+    } else if (!Enable) {
+        Removed = Found;
         /* seq_cst: requirement 1 */
         __atomic_store_n(&Removed->Routine, NULL, __ATOMIC_SEQ_CST);
+    } else if (Found != NULL) {
+        Status = STATUS_INVALID_PARAMETER;
+    } else if (Free == NULL) {
+        Status = STATUS_INSUFFICIENT_RESOURCES;
+    } else {
+        /* release: what the routine uses is visible to its callers */
+        __atomic_store_n(&Free->Routine, DebugPrintCallback, __ATOMIC_RELEASE);
     }
     KiExitLocked(&ExpDebugCallbackLock, Thread);
     /* seq_cst: requirement 1; acquire: what the routine did is visible */
@@ -155,7 +141,8 @@ ULONG vDbgPrintExWithPrefix(PCCH Prefix, ULONG ComponentId, ULONG Level, PCCH Fo
     CHAR Text[EXP_LONGEST_DEBUG_PRINT];
     EXP_OUTPUT Output = {.Buffer = Text, .Room = EXP_LONGEST_DEBUG_PRINT - 1};
     STRING String = {.Buffer = Text, .MaximumLength = sizeof(Text)};
-    if (!ExpIsDebugPrintShown(ComponentId, Level)) {
+    /* An unknown component shows only what every component shows. */
+    if (!(ExpDebugMaskOfAll & ExpBitsOfLevel(Level)) && DbgQueryDebugFilterState(ComponentId, Level) != TRUE) {
         return STATUS_SUCCESS;
     }
     ExpPutNarrow(&Output, Prefix, strlen(Prefix));

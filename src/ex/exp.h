@@ -6,7 +6,7 @@
 
 #include "../ke/timer.h"
 
-/* A thread's room: theory in resourceowner.c. */
+/* A thread's room: theory in resource.c. */
 typedef struct _EXP_THREAD {
     PVOID ResourceOwner;                   /* hint: the owner record that the thread linked last */
     ULONG ResourceOwners;                  /* records and entries that name the thread: those it made itself, and */
@@ -43,7 +43,7 @@ typedef struct _EX_TIMER {
 } EX_TIMER;
 
 /*
- * Keyed events. Programs reach them through the system services; theory in keyedevent.c. The waiters are in the waiter
+ * Keyed events. Programs reach them through the system services; theory in waiterhash.c. The waiters are in the waiter
  * hash. A wait for the object itself finds it signaled.
  */
 
@@ -63,7 +63,7 @@ NTSTATUS ExpWaitForKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_
 NTSTATUS ExpReleaseKeyedEvent(PEX_KEYED_EVENT KeyedEvent, PVOID Key, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                               PLARGE_INTEGER Timeout);
 
-/* systemtime.c: the resolution of the clock, in 100 ns. */
+/* system.c: the resolution of the clock, in 100 ns. */
 #define EXP_COARSEST_RESOLUTION 156250u /* NT's clock tick */
 #define EXP_FINEST_RESOLUTION 5000u
 BOOLEAN ExpSetProcessResolution(ULONG DesiredTime, BOOLEAN Set, PULONG Current); /* FALSE: none was set before */
@@ -71,5 +71,52 @@ BOOLEAN ExpSetProcessResolution(ULONG DesiredTime, BOOLEAN Set, PULONG Current);
 /* Work items. */
 extern LONGLONG ExpWorkerPatience;     /* a relative timeout: how long an idle worker stays */
 ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priority, idle or not */
+
+/*
+ * The use of pool memory by tag (pool.c).
+ *
+ * The table has a row for each tag and kind of pool, paged or not, as poolmon shows them. The first allocation creates
+ * a row, which stays. Counting is always on, so it has to be cheap: a row has several stripes, a thread counts in one
+ * of them, and a reader adds them up. Sums are exact while no thread allocates; otherwise a row may show a free without
+ * its allocation for a moment. Tags beyond EXP_POOL_TAGS share the row of the tag "Ovfl".
+ *
+ * With the verifier on, each block has a record: its number, size and the stack that allocated it. Records are in lists,
+ * by the address of the block, until the block is freed.
+ *
+ * In front of a block's header are 16 bytes that the pool leaves unused: its size and its record.
+ */
+
+#define EXP_POOL_TAGS 512 /* a power of 2 */
+#define EXP_POOL_STRIPES 8
+#define EXP_POOL_OVERFLOW_TAG 0x6c66764fu /* "Ovfl" */
+
+/* A row's key: 0, or its tag with these. */
+#define EXP_POOL_PAGED ((ULONG64)1 << 32)
+#define EXP_POOL_USED ((ULONG64)1 << 33)
+
+typedef struct _EXP_POOL_STRIPE {
+    volatile ULONG64 Allocations DECLSPEC_ALIGN(KI_CACHE_LINE);
+    volatile ULONG64 Frees;
+    volatile ULONG64 Bytes; /* allocated less freed here: only the sum of all stripes is meaningful */
+} EXP_POOL_STRIPE, *PEXP_POOL_STRIPE;
+
+typedef struct _EXP_POOL_TAG {
+    volatile ULONG64 Key;
+    volatile ULONG64 PeakBytes; /* with the verifier on */
+    EXP_POOL_STRIPE Stripe[EXP_POOL_STRIPES];
+} EXP_POOL_TAG, *PEXP_POOL_TAG;
+
+/* What a debugger reads; the table is one more row long, for the overflow. */
+#define EXP_POOL_LAYOUT sizeof(EXP_POOL_TAG), sizeof(EXP_POOL_STRIPE), EXP_POOL_TAGS, EXP_POOL_STRIPES
+
+#ifdef INTERLOCK_HOST
+VOID ExpNotePoolAllocated(PVOID Block, ULONG PoolType, SIZE_T NumberOfBytes, ULONG Tag);
+VOID ExpNotePoolFreed(PVOID Block, ULONG PoolType, ULONG Tag); /* the header's */
+SIZE_T ExpPoolBytes(PVOID Block, SIZE_T Offset); /* of the block in the host's allocation */
+#else
+#define ExpNotePoolAllocated(Block, PoolType, NumberOfBytes, Tag) ((VOID)0)
+#define ExpNotePoolFreed(Block, PoolType, Tag) ((VOID)0)
+#define ExpPoolBytes(Block, Offset) (HalQueryAllocationSize((PUCHAR)(Block) - (Offset)) - (Offset))
+#endif
 
 #endif

@@ -189,41 +189,30 @@ static BOOLEAN ExpTakeMutexAwake(PKTHREAD Thread, PFAST_MUTEX Mutex, BOOLEAN Wok
     return FALSE;
 }
 
-/* FALSE: the thread is a waiter now. */
-static BOOLEAN ExpTakeMutexOrQueue(PFAST_MUTEX Mutex)
-{
-    ULONG64 Word = ExpReadMutex(Mutex);
-    do {
-        if (ExpTakeMutex(Mutex, &Word, FALSE, 0)) {
-            return TRUE;
-        }
-    } while (!ExpChangeMutex(Mutex, &Word, ExpAddToMutexCount(Word, -1)));
-    return FALSE;
-}
-
-/* FALSE: the woken waiter lost. It is no longer the woken one, and waits again. */
-static BOOLEAN ExpClaimMutexOrLose(PFAST_MUTEX Mutex, ULONG64 Starving, ULONG64 NewlyStarving)
-{
-    ULONG64 Word = ExpReadMutex(Mutex);
-    do {
-        if (ExpTakeMutex(Mutex, &Word, TRUE, Starving)) {
-            return TRUE;
-        }
-    } while (!ExpChangeMutex(Mutex, &Word, (Word & ~EXP_WOKEN) + NewlyStarving));
-    return FALSE;
-}
-
 static VOID ExpWaitForMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Reason)
 {
     ULONG64 Starving = 0;
+    ULONG64 Word = ExpReadMutex(Mutex);
+    do {
+        if (ExpTakeMutex(Mutex, &Word, FALSE, 0)) {
+            return;
+        }
+    } while (!ExpChangeMutex(Mutex, &Word, ExpAddToMutexCount(Word, -1))); /* then the thread is a waiter */
     /* relaxed: a statistic */
     __atomic_fetch_add(&Mutex->Contention, 1, __ATOMIC_RELAXED);
     for (ULONG Lost = 1;; Lost += 1) {
         ULONG64 NewlyStarving = Lost == EXP_MOST_LOST ? EXP_STARVING : 0;
         KeWaitForSingleObject(&Mutex->Event, Reason, KernelMode, FALSE, NULL);
-        if (ExpTakeMutexAwake(Thread, Mutex, TRUE, Starving) || ExpClaimMutexOrLose(Mutex, Starving, NewlyStarving)) {
+        if (ExpTakeMutexAwake(Thread, Mutex, TRUE, Starving)) {
             return;
         }
+        Word = ExpReadMutex(Mutex);
+        do {
+            if (ExpTakeMutex(Mutex, &Word, TRUE, Starving)) {
+                return;
+            }
+            /* It has lost: it is no longer the woken waiter, and waits again. */
+        } while (!ExpChangeMutex(Mutex, &Word, (Word & ~EXP_WOKEN) + NewlyStarving));
         Starving += NewlyStarving;
     }
 }
@@ -242,7 +231,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForMutex(PFAST_MUTEX Mutex, KWAIT_REASON
     KTRACE_CONTENTION_BEGIN(Mutex, Kind, TRUE, ExpMutexOwnerId(Mutex));
     KiCountContention(Thread);
     ExpForgetInheritedWaiters(Mutex);
-    if (!ExpTakeMutexAwake(Thread, Mutex, FALSE, 0) && !ExpTakeMutexOrQueue(Mutex)) {
+    if (!ExpTakeMutexAwake(Thread, Mutex, FALSE, 0)) {
         ExpWaitForMutex(Thread, Mutex, Reason);
     }
     KTRACE_CONTENTION_END(Mutex, Kind, TRUE);
@@ -292,14 +281,6 @@ static VOID ExpVerifyMutexLevel(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Le
     }
 }
 
-static DECLSPEC_NOINLINE VOID ExpVerifyMutexAcquire(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
-{
-    ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_ACQUIRED_AT_WRONG_IRQL, EXP_ACQUIRED_WITH_APCS);
-    if (ExpMutexOwner(Mutex) == Thread) {
-        ExpMutexViolation(EXP_ACQUIRED_AGAIN, (ULONG_PTR)Mutex, (ULONG_PTR)Thread, 0);
-    }
-}
-
 static DECLSPEC_NOINLINE VOID ExpVerifyMutexRelease(PKTHREAD Thread, PFAST_MUTEX Mutex, EXP_LEVEL Level)
 {
     PKTHREAD Owner = ExpMutexOwner(Mutex);
@@ -334,7 +315,10 @@ FORCEINLINE VOID ExpOwnFastMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASO
 static DECLSPEC_NOINLINE VOID ExpAcquireVerifiedMutex(PKTHREAD Thread, PFAST_MUTEX Mutex, KWAIT_REASON Reason,
                                                       EXP_LEVEL Level, PVOID Site)
 {
-    ExpVerifyMutexAcquire(Thread, Mutex, Level);
+    ExpVerifyMutexLevel(Thread, Mutex, Level, EXP_ACQUIRED_AT_WRONG_IRQL, EXP_ACQUIRED_WITH_APCS);
+    if (ExpMutexOwner(Mutex) == Thread) {
+        ExpMutexViolation(EXP_ACQUIRED_AGAIN, (ULONG_PTR)Mutex, (ULONG_PTR)Thread, 0);
+    }
     KiOrderCheck(Thread, Mutex, KiOrderFastMutex, KiOrderExclusive);
     ExpOwnFastMutex(Thread, Mutex, Reason, Level);
     KiOrderHold(Thread, Mutex, KiOrderFastMutex, KiOrderExclusive, Site);

@@ -76,7 +76,6 @@ BOOLEAN ExpIsPushLockHeldExclusive(ULONG_PTR Value); /* or by one sharer, with w
 BOOLEAN ExpIsPushLockHeldShared(ULONG_PTR Value);    /* or exclusively, with waiters */
 
 /* The waiter of a block, and its waker. */
-BOOLEAN ExpFallAsleep(PEXP_WAIT_BLOCK Block); /* FALSE: it was already woken */
 VOID ExpWakeBlock(PEXP_WAIT_BLOCK Block, EXP_WAIT_STATE State, const EXP_PUSH_LOCK_METHODS *Methods);
 
 FORCEINLINE EXP_WAIT_STATE ExpStateOfBlock(PEXP_WAIT_BLOCK Block)
@@ -88,11 +87,6 @@ FORCEINLINE EXP_WAIT_STATE ExpStateOfBlock(PEXP_WAIT_BLOCK Block)
 /* Sleeps on the event in the block. */
 extern const EXP_PUSH_LOCK_METHODS ExpPushLockMethods;
 const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags);
-
-/* The verifier: level, APCs, flags. The inline fast paths do not check. */
-VOID ExpCheckFlags(PEX_PUSH_LOCK PushLock, ULONG Flags);
-VOID ExpCheckAcquire(PEX_PUSH_LOCK PushLock, ULONG Flags);
-VOID ExpCheckRelease(PEX_PUSH_LOCK PushLock, ULONG Flags);
 
 /* Of a lock that consists of several pushlocks: Word stands for it in the lock order. */
 VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site);

@@ -1,5 +1,5 @@
 /*
- * resource.c: executive resources.
+ * resource.c: executive resources, and the records of their owners.
  *
  *     free                 ActiveEntries 0, ActiveCount 0; no waiters
  *     owned exclusively    Flag 0x80, ActiveCount 1; all owners are one thread
@@ -33,7 +33,7 @@
  *  7. Without Wait an acquire never waits, and succeeds whenever it would not have to.
  *  8. Ownership may move to an owner pointer; then any thread that knows the pointer may release.
  *  9. ContentionCount counts the acquires that became waiters.
- * 10. Nothing is allocated; resourceowner.c says where owners are kept.
+ * 10. Nothing is allocated; the second part says where owners are kept.
  * 11. After a release has unlocked it does not access the resource, and deleting takes the lock: then the memory may be
  *     freed. A waiter's block is not accessed after its signal.
  * 12. A waiter that has waited for half a second raises the owners whose priority is below its own to 15, unless boosting
@@ -51,7 +51,7 @@
 #include "../ke/debugdata.h"
 #include "../ke/fairness.h"
 #include "../ke/fork.h"
-#include "../ke/freedmemory.h"
+#include "../ke/verifier.h"
 #include "../ke/irql.h"
 #include "../ke/park.h"
 #include "../trace/trace.h"
@@ -76,6 +76,173 @@ LIST_ENTRY ExpSystemResourcesList = {&ExpSystemResourcesList, &ExpSystemResource
 KD_REGISTER_ROOT(ExpSystemResourcesList);
 KD_REGISTER_LAYOUT(ExpResourceLayout, EXP_RESOURCE_LAYOUT);
 KI_LOCK ExpResourceSpinLock;
+
+/*
+ * Owners. OwnerEntry, in the resource itself, names the first owner. Each further sharer needs an owner record. NT allocates a
+ * table for them; here an acquire must not depend on memory. So the records are preallocated in .bss, where they cost
+ * nothing until they are used: EXP_OWNER_RECORDS of them for all pairs of a thread and a resource that it shares as
+ * second or later owner.
+ *
+ * 1. A record is free, or spare (kept by a thread's slot for its next acquire), or a waiter's (the release that admits
+ *    the waiter links it), or linked to one resource and names one owner there.
+ * 2. The links, the owner and the count of a linked record change under the lock of its resource. A record's memory is
+ *    always a record, so a stale pointer to one may be read: if it names the resource that is locked, all of it is valid.
+ * 3. A resource has at most one entry of its own or record for each owner; the count in it says how often it was
+ *    acquired. Entries that the callers of fast resources bring stand for one acquire each.
+ * 4. EXP_THREAD.ResourceOwners and ResourceOwnersByOthers are together how many records and entries name the thread, so a
+ *    thread without any does not search. The thread itself counts in the first, which needs no locked instruction;
+ *    other threads that admit it or release for it count in the second. Each alone may fall below 0. ResourceOwner is a
+ *    hint: the record that the thread will probably need next.
+ * 5. When all records are in use, an acquire that needs one behaves as if it had to wait: it retries when others may
+ *    have freed theirs, or fails if it must not wait.
+ *
+ * Records inside the KTHREAD were rejected: an owner may end after it has passed its ownership to an owner pointer, and
+ * its slot is recycled. A limit for every resource was rejected too: a few resources are shared by all threads, most by
+ * none.
+ */
+
+#define EXP_OWNER_SHARDS 64
+#define EXP_OWNERS_IN_SHARD 2048
+#define EXP_OWNER_RECORDS (EXP_OWNER_SHARDS * EXP_OWNERS_IN_SHARD)
+
+C_ASSERT(EXP_OWNER_RECORDS == 131072);
+
+/* Shards keep threads with different resources from contending for one free list. */
+typedef struct _EXP_OWNER_SHARD {
+    KI_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+    ULONG Fresh; /* records from this one on have never been used */
+    PEXP_OWNER Free;
+} EXP_OWNER_SHARD, *PEXP_OWNER_SHARD;
+
+static EXP_OWNER_SHARD ExpOwnerShards[EXP_OWNER_SHARDS];
+static EXP_OWNER ExpOwnerRecords[EXP_OWNER_SHARDS][EXP_OWNERS_IN_SHARD];
+
+PEXP_OWNER ExpTakeOwnerRecord(PKTHREAD Thread)
+{
+    KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
+    PEXP_OWNER Owner = ExpThreadKept(Thread)->SpareOwner;
+    if (Owner != NULL) {
+        ExpThreadKept(Thread)->SpareOwner = NULL;
+        return Owner;
+    }
+    for (ULONG Tried = 0; Owner == NULL && Tried < EXP_OWNER_SHARDS; Tried += 1) {
+        ULONG Index = (Slot->Number + Tried) % EXP_OWNER_SHARDS;
+        PEXP_OWNER_SHARD Shard = &ExpOwnerShards[Index];
+        KiAcquireLock(&Shard->Lock);
+        Owner = Shard->Free;
+        if (Owner != NULL) {
+            Shard->Free = Owner->Next;
+        } else if (Shard->Fresh < EXP_OWNERS_IN_SHARD) {
+            Owner = &ExpOwnerRecords[Index][Shard->Fresh];
+            Owner->Kind = EXP_POOLED_OWNER;
+            Shard->Fresh += 1;
+        }
+        KiReleaseLock(&Shard->Lock);
+    }
+    return Owner;
+}
+
+DECLSPEC_NOINLINE VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner)
+{
+    KI_THREAD_SLOT *Slot = KiSlotOfThread(Thread);
+    if (ExpThreadKept(Thread)->SpareOwner == NULL) {
+        ExpThreadKept(Thread)->SpareOwner = Owner;
+        return;
+    }
+    PEXP_OWNER_SHARD Shard = &ExpOwnerShards[Slot->Number % EXP_OWNER_SHARDS];
+    KiAcquireLock(&Shard->Lock);
+    Owner->Next = Shard->Free;
+    Shard->Free = Owner;
+    KiReleaseLock(&Shard->Lock);
+}
+
+/* relaxed, here and below: the lock of the resource orders them; a read without it is only a hint */
+static VOID ExpSetOwnerThread(POWNER_ENTRY Entry, ERESOURCE_THREAD OwnerThread)
+{
+    __atomic_store_n(&Entry->OwnerThread, OwnerThread, __ATOMIC_RELAXED);
+}
+
+/* An owner pointer never searches, so it is not counted. */
+static VOID ExpCountOwners(ERESOURCE_THREAD OwnerThread, LONG Difference)
+{
+    PKTHREAD Thread = (PKTHREAD)OwnerThread;
+    if (Thread == HalCurrentThread) {
+        ExpThread(Thread)->ResourceOwners += (ULONG)Difference;
+    } else if (!(OwnerThread & EXP_OWNER_POINTER)) {
+        __atomic_fetch_add(&ExpThread(Thread)->ResourceOwnersByOthers, (ULONG)Difference, __ATOMIC_RELAXED);
+    }
+}
+
+static VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread)
+{
+    PEXP_OWNER First = ExpFirstOwner(Resource);
+    ExpSetOwnerThread(&Owner->Entry, (ERESOURCE_THREAD)Thread);
+    Owner->Entry.TableSize = 0;
+    Owner->Entry.OwnerCount = 1;
+    Owner->Next = First;
+    Owner->Previous = NULL;
+    if (First != NULL) {
+        First->Previous = Owner;
+    }
+    Resource->OwnerTable = &Owner->Entry;
+    __atomic_store_n(&Owner->Resource, Resource, __ATOMIC_RELAXED);
+    ExpCountOwners((ERESOURCE_THREAD)Thread, 1);
+}
+
+/* Apart, like ExpGiveBackOwnerRecord, so that releasing a resource with one owner saves fewer registers. */
+static DECLSPEC_NOINLINE VOID ExpUnlinkOwner(PEXP_OWNER Owner)
+{
+    ExpCountOwners(Owner->Entry.OwnerThread, -1);
+    if (Owner->Previous != NULL) {
+        Owner->Previous->Next = Owner->Next;
+    } else {
+        Owner->Resource->OwnerTable = (POWNER_ENTRY)Owner->Next;
+    }
+    if (Owner->Next != NULL) {
+        Owner->Next->Previous = Owner->Previous;
+    }
+    ExpSetOwnerThread(&Owner->Entry, 0);
+    __atomic_store_n(&Owner->Resource, NULL, __ATOMIC_RELAXED);
+}
+
+VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner)
+{
+    if (Entry != &Resource->OwnerEntry) {
+        ExpCountOwners(Entry->OwnerThread, -1);
+        ExpCountOwners(NewOwner, 1);
+    }
+    ExpSetOwnerThread(Entry, NewOwner);
+}
+
+POWNER_ENTRY ExpFindLinkedOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind)
+{
+    PKTHREAD Current = HalCurrentThread;
+    if (Resource->OwnerTable == NULL) {
+        return NULL;
+    }
+    if ((ERESOURCE_THREAD)Current == OwnerThread) {
+        PEXP_THREAD Own = ExpThread(Current);
+        /* Everything about the resource that the thread itself has locked is counted. */
+        if (Own->ResourceOwners + __atomic_load_n(&Own->ResourceOwnersByOthers, __ATOMIC_RELAXED) == 0) {
+            return NULL;
+        }
+        PEXP_OWNER Hint = Own->ResourceOwner;
+        if (Hint != NULL && __atomic_load_n(&Hint->Resource, __ATOMIC_RELAXED) == Resource &&
+            __atomic_load_n(&Hint->Entry.OwnerThread, __ATOMIC_RELAXED) == OwnerThread) {
+            return &Hint->Entry;
+        }
+    }
+    PEXP_OWNER Owner = ExpFirstOwner(Resource);
+    while (Owner != NULL &&
+           (Owner->Entry.OwnerThread != OwnerThread || (Kind != EXP_ANY_OWNER && Owner->Kind != Kind))) {
+        Owner = Owner->Next;
+    }
+    /* Only records are remembered: an entry of a fast resource may be in a dead stack frame. */
+    if (Owner != NULL && Owner->Kind == EXP_POOLED_OWNER && (ERESOURCE_THREAD)Current == OwnerThread) {
+        ExpThread(Current)->ResourceOwner = Owner;
+    }
+    return Owner != NULL ? &Owner->Entry : NULL;
+}
 
 /*
  * Unless it was preempted, the owner releases the lock before the next check. But sharers that acquire repeatedly lock
@@ -222,73 +389,27 @@ static PEXP_RESOURCE_WAIT ExpAppendWaiter(PEXP_RESOURCE_WAIT First, PEXP_RESOURC
     return First;
 }
 
-static VOID ExpEnqueue(PERESOURCE Resource, PEXP_RESOURCE_WAIT Block)
+/* Requirement 12, with the resource locked: whether an owner runs below the waiter. Boost: raises these owners.
+   Otherwise the priorities count that they will have at the time of the boost: the current boosts have decayed by then. */
+static BOOLEAN ExpFindOwnersBelow(PERESOURCE Resource, PKTHREAD Waiter, BOOLEAN Boost)
 {
-    Block->Event.Header.Lock = 0; /* the initializers keep some of its bytes */
-    if (Block->Exclusive) {
-        KeInitializeEvent(&Block->Event, SynchronizationEvent, FALSE);
-        Resource->ExclusiveWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters, Block)->Event;
-        ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, 1);
-    } else {
-        KeInitializeSemaphore(&Block->Semaphore, 0, 1);
-        Resource->SharedWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->SharedWaiters, Block)->Semaphore;
-        ExpCountWaiters(&Resource->NumberOfSharedWaiters, 1);
-    }
-    Resource->ContentionCount += 1;
-}
-
-static BOOLEAN ExpMayBoost(PERESOURCE Resource)
-{
-    return !(Resource->Flag & EXP_RESOURCE_NO_BOOST);
-}
-
-/* NULL: it has no thread. */
-static PKTHREAD ExpThreadOfOwner(POWNER_ENTRY Entry)
-{
-    BOOLEAN IsThread = !(Entry->OwnerThread & EXP_OWNER_POINTER) || Entry->OwnerReferenced;
-    return IsThread ? (PKTHREAD)(Entry->OwnerThread & ~EXP_OWNER_POINTER) : NULL;
-}
-
-static BOOLEAN ExpIsOwnerBelow(POWNER_ENTRY Entry, KPRIORITY Priority)
-{
-    PKTHREAD Owner = ExpThreadOfOwner(Entry);
-    return Owner != NULL && KiSettledPriority(Owner) < Priority;
-}
-
-/* Requirement 12. By then the current boosts have decayed. */
-static BOOLEAN ExpHasOwnerToBoost(PERESOURCE Resource, PKTHREAD Waiter)
-{
-    KPRIORITY Priority = KiSettledPriority(Waiter);
-    if (!ExpMayBoost(Resource)) {
-        return FALSE;
-    }
-    BOOLEAN Found = ExpIsOwnerBelow(&Resource->OwnerEntry, Priority);
-    for (PEXP_OWNER Owner = ExpFirstOwner(Resource); Owner != NULL && !Found; Owner = Owner->Next) {
-        Found = ExpIsOwnerBelow(&Owner->Entry, Priority);
+    KPRIORITY Priority = Boost ? KeQueryPriorityThread(Waiter) : KiSettledPriority(Waiter);
+    POWNER_ENTRY Entry = Resource->Flag & EXP_RESOURCE_NO_BOOST ? NULL : &Resource->OwnerEntry;
+    PEXP_OWNER Next = ExpFirstOwner(Resource);
+    BOOLEAN Found = FALSE;
+    while (Entry != NULL && (Boost || !Found)) {
+        BOOLEAN IsThread = !(Entry->OwnerThread & EXP_OWNER_POINTER) || Entry->OwnerReferenced;
+        PKTHREAD Owner = IsThread ? (PKTHREAD)(Entry->OwnerThread & ~EXP_OWNER_POINTER) : NULL;
+        if (Owner != NULL && (Boost ? KeQueryPriorityThread(Owner) : KiSettledPriority(Owner)) < Priority) {
+            Found = TRUE;
+            if (Boost) {
+                KiBoostThread(Owner, EXP_BOOSTED_PRIORITY);
+            }
+        }
+        Entry = Next != NULL ? &Next->Entry : NULL;
+        Next = Next != NULL ? Next->Next : NULL;
     }
     return Found;
-}
-
-static VOID ExpBoostOwner(POWNER_ENTRY Entry, KPRIORITY Priority)
-{
-    PKTHREAD Owner = ExpThreadOfOwner(Entry);
-    if (Owner != NULL && KeQueryPriorityThread(Owner) < Priority) {
-        KiBoostThread(Owner, EXP_BOOSTED_PRIORITY);
-    }
-}
-
-/* By a waiter, or one that was just admitted and has not noticed yet. */
-static VOID ExpBoostOwners(PERESOURCE Resource, PKTHREAD Thread)
-{
-    KPRIORITY Priority = KeQueryPriorityThread(Thread);
-    ExpLockResource(Resource, Thread);
-    if (ExpMayBoost(Resource)) {
-        ExpBoostOwner(&Resource->OwnerEntry, Priority);
-        for (PEXP_OWNER Owner = ExpFirstOwner(Resource); Owner != NULL; Owner = Owner->Next) {
-            ExpBoostOwner(&Owner->Entry, Priority);
-        }
-    }
-    ExpUnlockResource(Resource, Thread);
 }
 
 /* The id of the first owner, 0: it is not a thread. */
@@ -308,7 +429,9 @@ static DECLSPEC_NOINLINE VOID ExpAwaitResource(PERESOURCE Resource, PEXP_RESOURC
     LARGE_INTEGER Delay = {.QuadPart = -EXP_BOOST_DELAY};
     KTRACE_CONTENTION_BEGIN(Resource, KiLockResource, Block->Exclusive, ExpFirstOwnerId(Resource, Block->Thread));
     if (Block->Boosts && KeWaitForSingleObject(Block, WrResource, KernelMode, FALSE, &Delay) == STATUS_TIMEOUT) {
-        ExpBoostOwners(Resource, Block->Thread);
+        ExpLockResource(Resource, Block->Thread); /* a waiter, or just admitted and has not noticed yet */
+        ExpFindOwnersBelow(Resource, Block->Thread, TRUE);
+        ExpUnlockResource(Resource, Block->Thread);
         Block->Boosts = FALSE;
     }
     if (!Block->Boosts) {
@@ -334,7 +457,7 @@ VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
     KTRACE_RELEASED(TRUE);
 }
 
-/* Owners. */
+/* Admitting and dropping owners. */
 
 static VOID ExpNoteInResource(PERESOURCE Resource, PKTHREAD Thread)
 {
@@ -380,21 +503,6 @@ PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource)
     return Released;
 }
 
-static PEXP_RESOURCE_WAIT ExpLetExclusiveIn(PERESOURCE Resource)
-{
-    PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters;
-    PEXP_RESOURCE_WAIT Next = Released->Next;
-    if (Next != NULL) {
-        Next->Last = Released->Last;
-    }
-    Resource->ExclusiveWaiters = (PKEVENT)Next;
-    ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, -1);
-    Released->Next = NULL;
-    ExpMarkExclusive(Resource, TRUE);
-    ExpLetIn(Resource, Released);
-    return Released;
-}
-
 /* The last owner has released, and there are waiters. */
 static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BOOLEAN WasExclusive)
 {
@@ -406,19 +514,17 @@ static DECLSPEC_NOINLINE PEXP_RESOURCE_WAIT ExpLetNextIn(PERESOURCE Resource, BO
     if (Resource->SharedWaiters != NULL && (WasExclusive || Resource->ExclusiveWaiters == NULL)) {
         return ExpShareResource(Resource);
     }
-    return ExpLetExclusiveIn(Resource);
-}
-
-/* The last owner has released. */
-FORCEINLINE PEXP_RESOURCE_WAIT ExpPassOnResource(PERESOURCE Resource)
-{
-    BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
-    ExpMarkExclusive(Resource, FALSE);
-    Resource->ActiveCount = 0;
-    if (__builtin_expect(Resource->SharedWaiters != NULL || Resource->ExclusiveWaiters != NULL, 0)) {
-        return ExpLetNextIn(Resource, WasExclusive);
+    PEXP_RESOURCE_WAIT Released = (PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters;
+    PEXP_RESOURCE_WAIT Next = Released->Next;
+    if (Next != NULL) {
+        Next->Last = Released->Last;
     }
-    return NULL;
+    Resource->ExclusiveWaiters = (PKEVENT)Next;
+    ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, -1);
+    Released->Next = NULL;
+    ExpMarkExclusive(Resource, TRUE);
+    ExpLetIn(Resource, Released);
+    return Released;
 }
 
 FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
@@ -437,7 +543,16 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
         }
     }
     ExpCountActive(Resource, -1);
-    return Resource->ActiveEntries == 0 ? ExpPassOnResource(Resource) : NULL;
+    if (Resource->ActiveEntries != 0) {
+        return NULL;
+    }
+    BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
+    ExpMarkExclusive(Resource, FALSE);
+    Resource->ActiveCount = 0;
+    if (__builtin_expect(Resource->SharedWaiters != NULL || Resource->ExclusiveWaiters != NULL, 0)) {
+        return ExpLetNextIn(Resource, WasExclusive);
+    }
+    return NULL;
 }
 
 PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENTRY Entry)
@@ -528,24 +643,19 @@ static EXP_OUTCOME ExpBecomeWaiter(PERESOURCE Resource, EXP_ACCESS Access, PEXP_
         return ExpNoOwnerRecord;
     }
     Block->Record = Block->Owner;
-    Block->Boosts = ExpHasOwnerToBoost(Resource, Block->Thread);
-    ExpEnqueue(Resource, Block);
+    Block->Boosts = ExpFindOwnersBelow(Resource, Block->Thread, FALSE);
+    Block->Event.Header.Lock = 0; /* the initializers keep some of its bytes */
+    if (Block->Exclusive) {
+        KeInitializeEvent(&Block->Event, SynchronizationEvent, FALSE);
+        Resource->ExclusiveWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->ExclusiveWaiters, Block)->Event;
+        ExpCountWaiters(&Resource->NumberOfExclusiveWaiters, 1);
+    } else {
+        KeInitializeSemaphore(&Block->Semaphore, 0, 1);
+        Resource->SharedWaiters = &ExpAppendWaiter((PEXP_RESOURCE_WAIT)Resource->SharedWaiters, Block)->Semaphore;
+        ExpCountWaiters(&Resource->NumberOfSharedWaiters, 1);
+    }
+    Resource->ContentionCount += 1;
     return ExpMustWait;
-}
-
-/* The waiter owns the resource now; an unused record is returned. */
-static VOID ExpSettle(PKTHREAD Thread, PEXP_OWNER Record, BOOLEAN Linked)
-{
-    if (Record == NULL || Record->Kind != EXP_POOLED_OWNER) {
-        return;
-    }
-    if (Linked) {
-        ExpThread(Thread)->ResourceOwner = Record;
-        return;
-    }
-    KiEnterDispatcher(Thread);
-    ExpGiveBackOwnerRecord(Thread, Record);
-    KiExitDispatcher(Thread);
 }
 
 /* One attempt, with the resource locked. Block is NULL if the thread must not wait. */
@@ -576,7 +686,14 @@ static DECLSPEC_NOINLINE VOID ExpContendForResource(PERESOURCE Resource, PKTHREA
     while (Outcome != ExpAcquired) {
         if (Queues && Outcome == ExpMustWait) {
             ExpAwaitResource(Resource, &Block);
-            ExpSettle(Thread, Block.Record, Block.Owner == NULL);
+            BOOLEAN Pooled = Block.Record != NULL && Block.Record->Kind == EXP_POOLED_OWNER;
+            if (Pooled && Block.Owner == NULL) { /* it was linked */
+                ExpThread(Thread)->ResourceOwner = Block.Record;
+            } else if (Pooled) { /* it was not used */
+                KiEnterDispatcher(Thread);
+                ExpGiveBackOwnerRecord(Thread, Block.Record);
+                KiExitDispatcher(Thread);
+            }
             return;
         }
         if (Queues) { /* all owner records are in use */

@@ -1,6 +1,5 @@
 /*
- * resource.h: what executive resources and fast resources share: owners, waiters, and handoffs. Theory in resource.c, that
- * of the owner records in resourceowner.c.
+ * resource.h: what executive resources and fast resources share: owners, waiters, and handoffs. Theory in resource.c.
  */
 #ifndef INTERLOCK_EXP_RESOURCE_H
 #define INTERLOCK_EXP_RESOURCE_H
@@ -68,7 +67,6 @@ typedef enum _EXP_ACCESS {
 extern LIST_ENTRY ExpSystemResourcesList;
 extern KI_LOCK ExpResourceSpinLock;
 
-/* resource.c */
 VOID ExpAwaitResourceLock(PERESOURCE Resource, PKTHREAD Thread); /* another thread has it locked */
 VOID ExpInitializeResource(PERESOURCE Resource, ULONG_PTR Kind);
 BOOLEAN ExpIsResourceIdle(PERESOURCE Resource); /* with the resource locked: no owners, no waiters */
@@ -80,11 +78,9 @@ PEXP_RESOURCE_WAIT ExpDropOwner(PERESOURCE Resource, PKTHREAD Thread, POWNER_ENT
 PEXP_RESOURCE_WAIT ExpShareResource(PERESOURCE Resource); /* it is shared from now on: admits all sharers */
 VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released); /* with nothing locked */
 
-/* resourceowner.c: with the resource locked */
+/* Owners, with the resource locked. */
 PEXP_OWNER ExpTakeOwnerRecord(PKTHREAD Thread); /* Thread is the current one; NULL: all are in use */
 VOID ExpGiveBackOwnerRecord(PKTHREAD Thread, PEXP_OWNER Owner);
-VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread);
-VOID ExpUnlinkOwner(PEXP_OWNER Owner);
 VOID ExpRenameOwner(PERESOURCE Resource, POWNER_ENTRY Entry, ERESOURCE_THREAD NewOwner);
 POWNER_ENTRY ExpFindLinkedOwner(PERESOURCE Resource, ERESOURCE_THREAD OwnerThread, USHORT Kind); /* in the chain */
 

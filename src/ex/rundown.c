@@ -40,7 +40,7 @@
  *    are on lines of their own wherever the memory begins.
  * 10. An acquire that races with the start of a wait may still succeed through a slot that the waiter has not reached;
  *     the waiter then counts it. Checking a common word as well would prevent that, and fail 9.
- * 11. Until the first rundown, a slot is changed only by sections of its processor (hal/section.c): a plain addition,
+ * 11. Until the first rundown, a slot is changed only by sections of its processor (hal/section.h): a plain addition,
  *     for which bit 0 is clear in every slot. The first rundown, and a thread on a processor that has no slot, close
  *     the sections: Closed is ExpSectionsClosing, HalRestartSections makes every section that has not seen that
  *     complete or restart, and then it is ExpSectionsClosed. A thread that finds them closing closes them as well, so
@@ -276,15 +276,6 @@ static VOID ExpWaitForRundown(PEX_RUNDOWN_REF First, ULONG Slots)
 
 /* The plain kind. */
 
-/* Requirement 7: a plain word never counts below zero. */
-static VOID ExpCheckRundownHeld(PEX_RUNDOWN_REF RunRef, ULONG Count)
-{
-    ULONG_PTR Word = __atomic_load_n(&RunRef->Count, __ATOMIC_RELAXED);
-    if (!(Word & EX_RUNDOWN_ACTIVE) && Word < ExpRundownUnits(Count)) {
-        RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
-    }
-}
-
 VOID ExInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
 {
     ExpSetRundown(RunRef, 0);
@@ -307,7 +298,11 @@ BOOLEAN ExAcquireRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 
 VOID ExReleaseRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
 {
-    ExpCheckRundownHeld(RunRef, Count);
+    /* Requirement 7: a plain word never counts below zero. */
+    ULONG_PTR Word = __atomic_load_n(&RunRef->Count, __ATOMIC_RELAXED);
+    if (!(Word & EX_RUNDOWN_ACTIVE) && Word < ExpRundownUnits(Count)) {
+        RtlFailFast(FAST_FAIL_INVALID_REFERENCE_COUNT);
+    }
     ExpReleaseRundown(RunRef, RunRef, Count);
 }
 

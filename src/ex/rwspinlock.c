@@ -25,7 +25,7 @@
  */
 #include "exp.h"
 
-#include "../ke/heldlock.h"
+#include "../ke/verifier.h"
 #include "../ke/park.h"
 
 #define EXP_EXCLUSIVE ((LONG)0x80000000)

@@ -40,42 +40,29 @@ static VOID ExpEndTimer(PEX_TIMER Timer)
     }
 }
 
-static VOID ExpBeginCallback(PEX_TIMER Timer, PKTHREAD Thread)
+static VOID ExpTimerDpc(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
+    PEX_TIMER Timer = DeferredContext;
+    PKTHREAD Thread = KiCurrentThread();
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
     ULONG64 Word = ExpLockTimer(Timer, Thread);
     Timer->Running += 1;
     ExpUnlockTimer(Timer, Thread, (Word & ~KI_TIMER2_EXPIRING) | KI_TIMER2_RUNNING);
-}
-
-/* Afterwards the timer may be freed, unless this returns TRUE. */
-static BOOLEAN ExpEndCallback(PEX_TIMER Timer, PKTHREAD Thread, PKEVENT *DeleteEvent)
-{
-    ULONG64 Word = ExpLockTimer(Timer, Thread);
+    if (Timer->Callback != NULL) {
+        Timer->Callback(Timer, Timer->CallbackContext);
+    }
+    Word = ExpLockTimer(Timer, Thread);
     Timer->Running -= 1;
     if (Timer->Running == 0) {
         Word &= ~KI_TIMER2_RUNNING;
     }
     BOOLEAN Finished = ExpIsFinished(Timer, Word);
-    *DeleteEvent = Timer->DeleteEvent;
+    PKEVENT DeleteEvent = Timer->DeleteEvent;
     ExpUnlockTimer(Timer, Thread, Word);
-    return Finished;
-}
-
-static VOID ExpTimerDpc(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
-{
-    PEX_TIMER Timer = DeferredContext;
-    PKTHREAD Thread = KiCurrentThread();
-    PKEVENT DeleteEvent;
-
-    UNREFERENCED_PARAMETER(Dpc);
-    UNREFERENCED_PARAMETER(SystemArgument1);
-    UNREFERENCED_PARAMETER(SystemArgument2);
-    ExpBeginCallback(Timer, Thread);
-    if (Timer->Callback != NULL) {
-        Timer->Callback(Timer, Timer->CallbackContext);
-    }
-    if (!ExpEndCallback(Timer, Thread, &DeleteEvent)) {
-        return;
+    if (!Finished) {
+        return; /* the timer may have been freed */
     }
     if (DeleteEvent != NULL) {
         KeSetEvent(DeleteEvent, IO_NO_INCREMENT, FALSE);
@@ -153,23 +140,18 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     return Cancelled;
 }
 
-static VOID ExpCheckDelete(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, KIRQL Irql)
-{
-    if (Wait && !Cancel) {
-        ExpBadTimer(Timer, Wait);
-    }
-    if (Wait && Irql > APC_LEVEL) {
-        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Timer, Irql, 0, (ULONG_PTR)__builtin_return_address(0));
-    }
-}
-
 BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE_PARAMETERS Parameters)
 {
     PKTHREAD Thread = KiCurrentThread();
     BOOLEAN Cancelled = FALSE;
     KEVENT Event;
 
-    ExpCheckDelete(Timer, Cancel, Wait, Thread->Irql);
+    if (Wait && !Cancel) {
+        ExpBadTimer(Timer, Wait);
+    }
+    if (Wait && Thread->Irql > APC_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Timer, Thread->Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+    }
     KeInitializeEvent(&Event, NotificationEvent, FALSE);
     ULONG64 Word = ExpLockTimer(Timer, Thread);
     if (Word & KI_TIMER2_DISABLED) {

@@ -25,9 +25,8 @@
  */
 #include "exp.h"
 
-#include "../ke/callback.h"
+#include "../ke/verifier.h"
 #include "../ke/dispatch.h"
-#include "../ke/freedmemory.h"
 #include "../ke/ownthread.h"
 
 #define EXP_WORKER_PRIORITIES 32
@@ -141,51 +140,31 @@ static const KI_OWN_KIND ExpWorkerKind = {.Name = "interlock-work", .Routine = E
 
 /* Queues. */
 
-/* With the lock held. */
-static VOID ExpPrepareWorkQueue(PEXP_WORK_QUEUE WorkQueue)
-{
-    if (WorkQueue->ProcessId == 0) {
-        KeInitializeQueue(&WorkQueue->Queue, 0);
-        WorkQueue->Worker.Kind = &ExpWorkerKind;
-        WorkQueue->Worker.Context = WorkQueue;
-    }
-    __atomic_store_n(&WorkQueue->Threads, 0, __ATOMIC_RELAXED);
-    /* release: pairs with the acquire in ExpWorkQueueOf */
-    __atomic_store_n(&WorkQueue->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
-}
-
 static PEXP_WORK_QUEUE ExpWorkQueueOf(ULONG Priority)
 {
     PEXP_WORK_QUEUE WorkQueue = &ExpWorkQueues[Priority];
+    /* acquire: pairs with the release below */
     if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) != KiInitialProcess.ProcessId) {
-        PKTHREAD Thread = KiCurrentThread();
-        KiEnterDispatcher(Thread);
-        KiAcquireLock(&ExpWorkQueueLock);
-        if (WorkQueue->ProcessId != KiInitialProcess.ProcessId) {
-            ExpPrepareWorkQueue(WorkQueue);
+        PKTHREAD Thread = KiEnterLocked(&ExpWorkQueueLock);
+        if (WorkQueue->ProcessId == 0) {
+            KeInitializeQueue(&WorkQueue->Queue, 0);
+            WorkQueue->Worker.Kind = &ExpWorkerKind;
+            WorkQueue->Worker.Context = WorkQueue;
         }
-        KiReleaseLock(&ExpWorkQueueLock);
-        KiExitDispatcher(Thread);
+        if (WorkQueue->ProcessId != KiInitialProcess.ProcessId) {
+            __atomic_store_n(&WorkQueue->Threads, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(&WorkQueue->ProcessId, KiInitialProcess.ProcessId, __ATOMIC_RELEASE);
+        }
+        KiExitLocked(&ExpWorkQueueLock, Thread);
     }
     return WorkQueue;
-}
-
-static BOOLEAN ExpPriorityOf(WORK_QUEUE_TYPE QueueType, ULONG *Priority)
-{
-    ULONG Type = (ULONG)QueueType;
-    if (Type < MaximumWorkQueue) {
-        *Priority = ExpPriorityOfType[Type];
-        return TRUE;
-    }
-    *Priority = Type - CustomPriorityWorkQueue;
-    return Type >= CustomPriorityWorkQueue && *Priority < EXP_WORKER_PRIORITIES;
 }
 
 static PWORK_QUEUE_ITEM ExpFindItemInQueue(PEXP_WORK_QUEUE WorkQueue, PVOID Base, PVOID End)
 {
     PKTHREAD Thread = KiCurrentThread();
     PWORK_QUEUE_ITEM Found = NULL;
-    /* acquire: pairs with the release in ExpPrepareWorkQueue */
+    /* acquire: pairs with the release in ExpWorkQueueOf */
     if (__atomic_load_n(&WorkQueue->ProcessId, __ATOMIC_ACQUIRE) == 0) {
         return NULL;
     }
@@ -218,8 +197,11 @@ KI_INITIALIZER(KiInitializeKernel, ExpWatchFreedItems);
 
 VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
 {
-    ULONG Priority;
-    if (!ExpPriorityOf(QueueType, &Priority) || WorkItem->WorkerRoutine == NULL) {
+    ULONG Type = (ULONG)QueueType;
+    ULONG Priority = Type < MaximumWorkQueue            ? ExpPriorityOfType[Type]
+                     : Type >= CustomPriorityWorkQueue ? Type - CustomPriorityWorkQueue
+                                                       : EXP_WORKER_PRIORITIES;
+    if (Priority >= EXP_WORKER_PRIORITIES || WorkItem->WorkerRoutine == NULL) {
         KeBugCheckEx(WORKER_INVALID, EXP_ITEM_INVALID, (ULONG_PTR)WorkItem, (ULONG_PTR)WorkItem, QueueType);
     }
     if (WorkItem->List.Flink != NULL) {

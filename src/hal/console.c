@@ -6,9 +6,9 @@
  * such thread, a signal is passed to the predecessor. Signals that arrive while their bit is still set merge into one,
  * as the host's own do.
  */
-#include "console.h"
+#include "hal.h"
 
-#include "handler.h"
+#include "halp.h"
 
 #include <poll.h>
 #include <sys/stat.h>

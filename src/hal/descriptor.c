@@ -13,7 +13,7 @@
  *    loss is noticed while every thread sleeps, and descriptors that can be reopened are.
  * Between the check of a number and its use the program may still change it: that race is the program's.
  *
- * One thread at a time opens the keeper (io/watch.c). Its numbers change only then. A thread with stale numbers checks
+ * One thread at a time opens the keeper (io/descriptor.c). Its numbers change only then. A thread with stale numbers checks
  * numbers that are closed or no longer ours: the result is negative, as in 2.
  */
 #include "halp.h"

@@ -10,7 +10,7 @@
  *    reads; until then a failing read ends up in the program's handler.
  * 3. A blocked fault kills the process, so the first read of a thread unblocks both signals.
  */
-#include "handler.h"
+#include "halp.h"
 
 #include <sys/mman.h>
 
@@ -104,20 +104,27 @@ VOID HalForgetMapping(PVOID Memory)
 }
 
 /* Zeros from the page of the fault to the end. */
-static BOOLEAN HalpReplaceLost(int Signal, const siginfo_t *Information)
+static BOOLEAN HalpReplaceLost(ULONG Slot, ULONG_PTR Address, SIZE_T Size)
 {
-    ULONG_PTR Address = (ULONG_PTR)Information->si_addr & ~((ULONG_PTR)HalQueryPageSize() - 1);
-    if (Signal != SIGBUS || Information->si_code != BUS_ADRERR) {
-        return FALSE;
-    }
-    for (ULONG Slot = 0; Slot < GUARDED_MAPPINGS; Slot += 1) {
+    ULONG_PTR Page = Address & ~((ULONG_PTR)HalQueryPageSize() - 1);
+    long Result = HalpCall(SYS_mmap, Page, HalpGuarded[Slot].Base + Size - Page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    __atomic_store_n(HalpGuarded[Slot].Lost, 1, __ATOMIC_RELEASE);
+    return Result == (long)Page;
+}
+
+static BOOLEAN HalpRepairMapping(int Signal, const siginfo_t *Information, ucontext_t *Context)
+{
+    BOOLEAN Lost = Signal == SIGBUS && Information->si_code == BUS_ADRERR;
+    BOOLEAN Forbidden = Signal == SIGSEGV && Information->si_code == SEGV_ACCERR;
+    ULONG_PTR Address = (ULONG_PTR)Information->si_addr, Instruction = (ULONG_PTR)HALP_CONTEXT_INSTRUCTION(Context);
+    for (ULONG Slot = 0; (Lost || Forbidden) && Slot < GUARDED_MAPPINGS; Slot += 1) {
         SIZE_T Size = __atomic_load_n(&HalpGuarded[Slot].Size, __ATOMIC_ACQUIRE);
         ULONG_PTR Base = HalpGuarded[Slot].Base;
-        if (Size != 0 && Address >= Base && Address < Base + Size) {
-            long Result = HalpCall(SYS_mmap, Address, Base + Size - Address, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-            __atomic_store_n(HalpGuarded[Slot].Lost, 1, __ATOMIC_RELEASE);
-            return Result == (long)Address;
+        /* a jump into the mapping is forbidden as well, and stays so */
+        if (Size != 0 && Address - Base < Size && Instruction - Base >= Size) {
+            return Lost ? HalpReplaceLost(Slot, Address, Size)
+                        : HalpCall(SYS_mprotect, Base, Size, PROT_READ | PROT_WRITE) == 0;
         }
     }
     return FALSE;
@@ -129,7 +136,7 @@ static VOID HalpHandleFault(ULONG Place, int Signal, siginfo_t *Information, VOI
 {
     struct sigaction Default = {.sa_handler = SIG_DFL};
 
-    if (HalpSkipTryRead(Information, Context) || HalpReplaceLost(Signal, Information) ||
+    if (HalpSkipTryRead(Information, Context) || HalpRepairMapping(Signal, Information, Context) ||
         HalpPassOn(&HalpFaultChain[Signal == SIGBUS].Predecessor[Place], Signal, Information, Context)) {
         return;
     }

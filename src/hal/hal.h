@@ -5,6 +5,7 @@
 #ifndef INTERLOCK_HAL_H
 #define INTERLOCK_HAL_H
 
+#include <interlock/exception.h>
 #include <interlock/ntdef.h>
 #include <interlock/interlocked.h>
 #include <interlock/ntstatus.h>
@@ -72,7 +73,7 @@ DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* truncated to what the host accepts */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
 /* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others: also if the host
-   does not tell. */
+   does not say. */
 typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
 HAL_OTHERS HalFindOtherThreads(VOID);
 VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread ends
@@ -85,7 +86,7 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread);
 NTSTATUS HalInterruptThread(ULONG ThreadId);
 /* After HalInterruptThread. TRUE: the thread takes the interrupt before it runs any further; also while it is in
    sigwait, so check before the interrupt whether it sleeps. FALSE: the thread blocks it, it has arrived or was taken by
-   something else, or the host does not tell. */
+   something else, or the host does not say. */
 BOOLEAN HalIsInterruptOnItsWay(ULONG ThreadId);
 BOOLEAN HalIsThreadAsleep(ULONG ThreadId);          /* in a system call */
 /* In Callbacks.Interrupt, inside the C library: runs it again soon. Refused: the host has no timer for this thread. */
@@ -105,18 +106,21 @@ BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of 
 ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
 VOID HalPauseFor(ULONG Pauses);
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many cycles it took */
+ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many of NT's cycles it took */
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
 BOOLEAN HalYieldToOther(VOID);                      /* FALSE: no other thread wanted the processor */
-/* The thread has found a lock held. Yields if the thread's turn on its processor is over: see fairshare.c. */
+/* The thread has found a lock held, or in a crowd has passed waiters. Yields if the thread's turn on its processor is over: see fairshare.c. */
 typedef struct _HAL_TURN {
     ULONGLONG Began;
-    ULONG Acquires;    /* contended ones */
+    ULONG Acquires;    /* contended ones, and passes in a crowd */
     ULONG Turns;
     ULONG Switches;    /* at the last count */
     ULONG CountsAlone; /* counts in a row that found no other thread on the processor */
+    ULONG Period;      /* in which it was last counted among those that contend */
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountContention(PHAL_TURN Turn);
+VOID HalDisperseCrowd(VOID); /* a thread has found a lock held that it wants to share */
+BOOLEAN HalIsCrowded(VOID); /* dozens of threads to a processor contend for locks */
 /* Sleep and wake on a word that processes share. As HalDispatch.Wait and Wake, but a word whose memory was unmapped is
    a spurious wakeup. */
 BOOLEAN HalWaitShared(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline);
@@ -211,7 +215,7 @@ typedef struct _HAL_SPAWN {
 NTSTATUS HalOpenProcess(ULONG ProcessId, PLONG Descriptor); /* STATUS_INVALID_CID: there is no such process */
 ULONG64 HalQueryProcessStart(ULONG ProcessId);      /* another process with that id has another one; 0: unknown */
 /* A unique key of a process: its id in the low HAL_PROCESS_ID_BITS, above that its start and what an exec changes, 63
-   bits in all. 0: there is no such process, it has ended, or the host does not tell. */
+   bits in all. 0: there is no such process, it has ended, or the host does not say. */
 #define HAL_PROCESS_ID_BITS 22
 ULONG64 HalQueryProcessKey(ULONG ProcessId);
 /* FALSE: all threads of that process have ended, or another program runs in it. If in doubt, TRUE. */
@@ -292,8 +296,8 @@ typedef struct _HAL_FILE_PROBLEM {
     BOOLEAN InUse;                                  /* by another running process */
 } HAL_FILE_PROBLEM;
 
-/* A file that stays open while the program runs, which may close it or put another one under its number: the number is
-   used only for the file that it was. */
+/* A file that the library keeps open. The program may close its descriptor or reuse the number for another file, so each use
+   checks that the number still refers to this file. */
 typedef struct _HAL_OPEN_FILE {
     LONG Descriptor;                                /* -1: none is open */
     HAL_FILE_ID Id;
@@ -348,14 +352,17 @@ VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
 NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
 BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine); /* one that HalMapSharedFile would map */
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
+/* HalMapSharedFile maps for reading what is behind the end of the file. After the file has grown: the first Size bytes, at least,
+   can be written. */
+VOID HalMakeSharedWritable(PVOID Memory, SIZE_T Size);
 /* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);
 VOID HalRemoveSharedFile(PCSTR Path, const HAL_FILE_ID *File); /* the name, if it is this file's */
-/* If the file was truncated, an access to the memory after its end finds zeros, and *Lost becomes 1. FALSE: too
-   many. */
+/* If the file was truncated, an access to the memory after its end finds zeros, and *Lost becomes 1. A write where only reads
+   are allowed makes all of the memory writable. FALSE: too many. */
 BOOLEAN HalGuardMapping(PVOID Memory, SIZE_T Size, volatile ULONG *Lost);
 VOID HalForgetMapping(PVOID Memory);
-/* Around a fork: the parent awaits until the child has closed its end, or is dead; or there is none. */
+/* Around a fork: the parent waits until the child has closed its end or has ended, or the fork has failed. */
 BOOLEAN HalOpenBirth(LONG Ends[2]);
 BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds); /* FALSE: not yet */
 ULONG HalQueryModules(PSTR Buffer, ULONG Size);     /* the host's text about where they are; returns its length */
@@ -371,11 +378,11 @@ ULONG HalCaptureStack(ULONG FramesToSkip, PULONG64 Frames, ULONG Count); /* inne
 BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line)); /* FALSE: there is no such file */
 BOOLEAN HalAppendText(PCSTR Path, PCSTR Text);      /* creates it */
 
-/* Where a thread continues; context.h has its use. */
+/* Where a thread continues; fiber.c has its use. */
 typedef struct _HAL_PLACE {
     ULONG64 Rip;
     ULONG64 Rsp;
-    BOOLEAN Enters; /* a function, with a stack that nobody has prepared */
+    BOOLEAN Enters; /* a function, with a stack that is not prepared for it */
 } HAL_PLACE, *PHAL_PLACE;
 
 /* What this library, or the program itself, exports by that name; NULL: nothing. Linked into the program, the library
@@ -383,5 +390,180 @@ typedef struct _HAL_PLACE {
 typedef enum _HAL_MODULE { HalLibrary, HalProgram } HAL_MODULE;
 PVOID HalFindExport(HAL_MODULE Module, PCSTR Name);
 PVOID HalFindModuleBase(PVOID Address);             /* of the object that has the address; NULL: none */
+
+/* console.c: reading and writing descriptors, and signals as console events. */
+
+typedef enum _HAL_DESCRIPTOR_KIND { HalUnknownFile, HalDiskFile, HalTerminal, HalCharacterFile, HalPipe } HAL_DESCRIPTOR_KIND;
+
+HAL_DESCRIPTOR_KIND HalQueryDescriptorKind(LONG Descriptor);
+/* At least one byte, unless Length is 0 or the file ends: 0 bytes, or STATUS_PIPE_BROKEN for a pipe. */
+NTSTATUS HalReadDescriptor(LONG Descriptor, PVOID Buffer, ULONG Length, PULONG Done);
+NTSTATUS HalWriteDescriptor(LONG Descriptor, const VOID *Buffer, ULONG Length, PULONG Done); /* all of it; no SIGPIPE */
+
+/* Console events, and the signals that they come from: SIGINT, SIGQUIT, SIGHUP, SIGTERM. */
+typedef enum _HAL_CONSOLE_EVENT {
+    HalConsoleInterrupt,
+    HalConsoleBreak,
+    HalConsoleClose,
+    HalConsoleShutdown,
+    HalConsoleEvents
+} HAL_CONSOLE_EVENT;
+
+/* From now on the signals of this process are events, or have their previous meaning again. FALSE: the host refuses. */
+BOOLEAN HalWatchConsole(BOOLEAN Watch);
+HAL_CONSOLE_EVENT HalAwaitConsoleEvent(VOID);      /* by one thread */
+VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event); /* what the signal would have done; often ends the process */
+/* To a process group, 0: that of the caller. FALSE: there is no such group. */
+BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event);
+
+/* The program's variables and files. */
+
+#define HAL_NO_VARIABLE ((SIZE_T)-1)
+
+/* The variables of the host's environment, one thread at a time: the C library does not synchronize setenv and
+   getenv. */
+/* Returns the length of the value, which is copied if it fits with its terminator; HAL_NO_VARIABLE: there is none. */
+SIZE_T HalQueryVariable(PCSTR Name, PSTR Buffer, SIZE_T Size);
+BOOLEAN HalSetVariable(PCSTR Name, PCSTR Value); /* Value NULL: removes it. FALSE: no memory */
+PSTR HalCopyVariables(PSIZE_T Size);             /* a block that an empty string ends, for HalFree; NULL: no memory */
+
+SIZE_T HalQueryModulePath(HAL_MODULE Module, PSTR Buffer, SIZE_T Size); /* the length; 0: unknown, or too long */
+
+/* virtual.c: address space of the process. Addresses and sizes are multiples of the page. */
+
+#define HAL_ACCESS_READ 1u
+#define HAL_ACCESS_WRITE 2u
+#define HAL_ACCESS_EXECUTE 4u
+
+/* What is at an address: a mapping, or the gap between two. */
+typedef struct _HAL_MAPPING {
+    ULONG_PTR Begin;
+    ULONG_PTR End;
+    ULONG_PTR FileBegin;             /* of the first mapping of the same file in a row; Begin: not a file */
+    ULONG Access;                    /* HAL_ACCESS_* */
+    BOOLEAN Mapped;                  /* FALSE: a gap */
+    BOOLEAN File;
+    BOOLEAN Shared;
+} HAL_MAPPING, *PHAL_MAPPING;
+
+/* Reserves address space that cannot be accessed, at Address or, if that is NULL, anywhere. STATUS_CONFLICTING_ADDRESSES:
+   the range is in use, or the host refuses this address. */
+NTSTATUS HalReserveMemory(PVOID Address, SIZE_T Size, SIZE_T Alignment, PVOID *Base);
+VOID HalReleaseMemory(PVOID Base, SIZE_T Size);
+NTSTATUS HalProtectMemory(PVOID Base, SIZE_T Size, ULONG Access);
+NTSTATUS HalDecommitMemory(PVOID Base, SIZE_T Size); /* back to reserved, contents lost */
+VOID HalResetMemory(PVOID Base, SIZE_T Size);        /* the host may drop the contents */
+BOOLEAN HalLockMemory(PVOID Base, SIZE_T Size, BOOLEAN Lock);
+NTSTATUS HalQueryMapping(ULONG_PTR Address, PHAL_MAPPING Mapping); /* STATUS_NOT_SUPPORTED: the host does not say */
+
+/* The machine (machine.c): times of processes, topology, memory, stacks. */
+
+typedef struct _HAL_PROCESS_TIMES {
+    ULONGLONG CreateTime;            /* system time */
+    ULONGLONG KernelTime;
+    ULONGLONG UserTime;
+} HAL_PROCESS_TIMES, *PHAL_PROCESS_TIMES;
+
+BOOLEAN HalQueryProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times); /* FALSE: no such process; nothing is stored */
+
+/* Topology. A relation is a set of processors that share something. Processors are counted among those on which the
+   process may run. */
+typedef enum _HAL_RELATION_KIND { HalCore, HalCache, HalPackage, HalNode } HAL_RELATION_KIND;
+typedef enum _HAL_CACHE_TYPE { HalCacheUnified, HalCacheInstruction, HalCacheData } HAL_CACHE_TYPE;
+
+#define HAL_MOST_PROCESSORS 2560
+#define HAL_PROCESSOR_WORDS (HAL_MOST_PROCESSORS / 64)
+
+typedef struct _HAL_RELATION {
+    HAL_RELATION_KIND Kind;
+    ULONG Number;                    /* of a node */
+    HAL_CACHE_TYPE Type;             /* of a cache, as are the members below */
+    ULONG Level;
+    ULONG LineSize;
+    ULONG Size;
+    ULONG Ways;                      /* 0: fully associative, or unknown */
+    ULONG64 Processors[HAL_PROCESSOR_WORDS];
+} HAL_RELATION, *PHAL_RELATION;
+
+/* Every one of Processors processors is in a core, in a package and in a node. HalFree frees the array. FALSE: no
+   memory. */
+BOOLEAN HalQueryTopology(ULONG Processors, PHAL_RELATION *Relations, PULONG Count);
+
+/* Memory and stacks. */
+typedef struct _HAL_MEMORY_STATUS {
+    ULONG64 TotalPhysical;
+    ULONG64 AvailablePhysical;
+    ULONG64 TotalSwap;
+    ULONG64 AvailableSwap;
+    ULONG Pressure;                  /* percent of the last 10 s in which a thread has stalled for memory */
+} HAL_MEMORY_STATUS, *PHAL_MEMORY_STATUS;
+
+VOID HalQueryMemoryStatus(PHAL_MEMORY_STATUS Status); /* zeros: the host does not say */
+/* Waits until the interval is over, or memory gets scarce where the host reports that. */
+VOID HalAwaitMemoryPressure(ULONGLONG Interval);
+VOID HalQueryStackLimits(PULONG_PTR Low, PULONG_PTR High); /* of the host thread's own stack */
+VOID HalFlushWriteBuffers(VOID);     /* a full barrier on every running thread of the process */
+
+/*
+ * Stacks that a host thread can switch to, and the registers of a thread that an interrupt has stopped. Theory in fiber.c.
+ */
+
+typedef struct _HAL_FIBER {
+    PVOID StackPointer;              /* where the registers are, while no thread runs the fiber */
+    PVOID Host;                      /* the host's own context instead, where it is needed */
+    PVOID Stack;                     /* the lowest usable address; NULL: it is a host thread's own stack */
+    SIZE_T StackSize;
+    BOOLEAN SwitchFloat;             /* the floating-point control word is the fiber's own */
+    ULONG64 FloatControl;
+    BOOLEAN Ends;                    /* it will not run again: set before the last switch from it */
+    PVOID AddressSanitizer;          /* its fake stack, and */
+    const VOID *StackBottom;         /* what it considers the stack of the fiber */
+    SIZE_T StackRoom;
+    PVOID ThreadSanitizer;           /* its record of the fiber */
+    DECLSPEC_NORETURN VOID (*Start)(PVOID Context);
+    PVOID StartContext;
+} HAL_FIBER, *PHAL_FIBER;
+
+/* The running thread as a fiber. */
+VOID HalInitializeThreadFiber(PHAL_FIBER Fiber, BOOLEAN SwitchFloat);
+/* A new stack; Start runs on it after the first switch, and begins with HalFinishSwitch. */
+NTSTATUS HalCreateFiber(PHAL_FIBER Fiber, SIZE_T StackSize, BOOLEAN SwitchFloat,
+                        DECLSPEC_NORETURN VOID (*Start)(PVOID Context), PVOID Context);
+VOID HalDeleteFiber(PHAL_FIBER Fiber); /* no thread runs it */
+/* Returns when a thread switches to From again, perhaps another one. The caller calls HalFinishSwitch then. */
+VOID HalSwitchFiber(PHAL_FIBER From, PHAL_FIBER To);
+VOID HalFinishSwitch(PHAL_FIBER Current, PHAL_FIBER Previous);
+BOOLEAN HalIsOnStack(const HAL_FIBER *Fiber); /* does the caller run on its stack? FALSE for a host thread's own */
+
+/* Registers. */
+
+/* In Callbacks.Interrupt: the registers of the interrupted code, restored when the callback returns; else NULL. */
+extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")));
+
+/* Of a stopped thread, as Context->ContextFlags says. STATUS_NOT_SUPPORTED: not on this machine. */
+NTSTATUS HalReadFrame(PVOID Frame, PCONTEXT Context);
+/* A new instruction without a new stack pointer begins a function: the stack is aligned for that, below the red zone. */
+NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context);
+/* The place that new registers lead to, from those that were shown, with a stack as above. STATUS_NO_YIELD_PERFORMED, a
+   success: they are the same, or no place is among them. */
+VOID HalNotePlace(const CONTEXT *Context, PHAL_PLACE Place);
+NTSTATUS HalQueryPlace(const HAL_PLACE *Shown, const CONTEXT *New, PHAL_PLACE Place);
+DECLSPEC_NORETURN VOID HalContinueAt(const HAL_PLACE *Place); /* leaves the frames of the callers behind */
+
+/*
+ * Static probes that perf, bpftrace, SystemTap and gdb find in the library, with provider `interlock`. A probe is one nop
+ * and a note beside the code; its arguments are the registers or memory that already hold the values. None may be a single
+ * byte: gdb does not know all registers of that size.
+ */
+#ifdef INTERLOCK_USDT
+#include <sys/sdt.h>
+#define HAL_PROBE2(Name, First, Second) DTRACE_PROBE2(interlock, Name, First, Second)
+#define HAL_PROBE3(Name, First, Second, Third) DTRACE_PROBE3(interlock, Name, First, Second, Third)
+#define HAL_PROBE4(Name, First, Second, Third, Fourth) DTRACE_PROBE4(interlock, Name, First, Second, Third, Fourth)
+#else
+#define HAL_PROBE2(Name, First, Second) ((VOID)0)
+#define HAL_PROBE3(Name, First, Second, Third) ((VOID)0)
+#define HAL_PROBE4(Name, First, Second, Third, Fourth) ((VOID)0)
+#endif
 
 #endif

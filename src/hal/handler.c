@@ -9,7 +9,7 @@
  * 3. The lock is held with every signal blocked, so no handler on this thread can try to take it. A forked child frees
  *    its parent's lock.
  */
-#include "handler.h"
+#include "halp.h"
 
 #include <pthread.h>
 #include <unistd.h>

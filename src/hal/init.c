@@ -1,6 +1,8 @@
 /* init.c: starts the host layer, and forks it. */
 #include "halp.h"
 
+#include <sys/random.h>
+
 HAL_CALLBACKS HalpCallbacks;
 
 /*
@@ -100,4 +102,12 @@ VOID HalCompleteInitialization(VOID)
     static pthread_once_t Once = PTHREAD_ONCE_INIT;
 
     pthread_once(&Once, HalpComplete);
+}
+
+/* Cryptographically random bits. */
+
+BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size)
+{
+    /* Up to 256 bytes are not interrupted, and before the host has collected any, we do not wait for them. */
+    return HalpCall(SYS_getrandom, Buffer, Size, GRND_NONBLOCK) == (LONG_PTR)Size;
 }

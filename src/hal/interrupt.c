@@ -3,22 +3,260 @@
  *
  * The signal is the first one from SIGRTMIN+9 on that has no handler when the library is loaded, or the one that
  * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler is in front of the program's (handler.c), even of one that
- * the program installs later: every send checks first. Our signals carry a value, including those from the timer in
- * insidelibc.c. Any other signal of that number is passed to the predecessor. If a filter refuses the system call for a
- * value, signals without one are used, unless the program has a handler for the signal.
+ * the program installs later: every send checks first. Our signals carry a value, including those from the timer below.
+ * Any other signal of that number is passed to the predecessor. If a filter refuses the system call for a value, signals
+ * without one are used, unless the program has a handler for the signal.
  *
  * A signal that was sent need not arrive: the thread may block it, take it by sigwait without a handler, or the program
  * may change the action before delivery. The sender checks (HalIsInterruptOnItsWay).
  */
-#include "context.h"
-#include "handler.h"
-#include "kernelabi.h"
+#include "hal.h"
+#include "halp.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/*
+ * Was a thread interrupted inside the C library?
+ *
+ * A thread that is stopped there may hold the heap's lock. Then every thread that allocates stops, and a fork never
+ * ends: the C library takes the heap's locks after the fork handlers have run, and ours have closed the dispatcher by
+ * then, so no thread could resume it. The locks are invisible, but the thread's position is not. A thread inside the C
+ * library, the loader or the provider of malloc runs on for a while and is interrupted again, except
+ * 1. in a system call that waits, where it may stay forever. Calls for memory do not count: the heap makes them with
+ *    its lock held. A thread that waits for a lock holds none that matters here.
+ * 2. after MOST_RETRIES: it may spin forever, or copy a gigabyte.
+ *
+ * A thread that does nothing but allocate is inside at nearly every interrupt: at 94 of 100 on one processor, at more
+ * where interrupts skid past the few cheap instructions outside. If it is inside at 999 of 1000, MOST_RETRIES interrupts
+ * miss the rest twice in 10^9 suspensions; they take two seconds of running. The time between two of them varies, so
+ * that they do not synchronize with the program's loop.
+ *
+ * If the host has no timer (HalLaterRefused), the caller has another way.
+ * In a program that is linked with the C library statically the two cannot be distinguished: the thread stops where it
+ * is.
+ */
+
+#define SHORTEST_RETRY 25000    /* nanoseconds: many times what malloc takes */
+#define RETRY_VARIATION 150000
+#define MOST_RETRIES 20000
+#define MOST_TIMER_TRIES 64     /* the user's limit of queued signals may be reached at the moment */
+#define GOLDEN_RATIO 0x9E3779B9 /* its multiples, modulo 2^32, are spread evenly */
+#define MOST_RANGES 8
+
+/* The system call instruction, and the registers of its number and result. */
+#if defined(__x86_64__)
+static const UCHAR HalpSystemCall[] = {0x0f, 0x05};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.gregs[REG_RAX])
+#define CONTEXT_RESULT(Context) CONTEXT_CALL(Context)
+#elif defined(__aarch64__)
+static const UCHAR HalpSystemCall[] = {0x01, 0x00, 0x00, 0xd4};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.regs[8])
+#define CONTEXT_RESULT(Context) ((Context)->uc_mcontext.regs[0])
+#elif defined(__riscv) && __riscv_xlen == 64
+static const UCHAR HalpSystemCall[] = {0x73, 0x00, 0x00, 0x00};
+#define CONTEXT_CALL(Context) ((Context)->uc_mcontext.__gregs[REG_A0 + 7])
+#define CONTEXT_RESULT(Context) ((Context)->uc_mcontext.__gregs[REG_A0])
+#endif
+
+typedef struct _HALP_RANGE {
+    ULONG_PTR First;
+    ULONG_PTR End;
+} HALP_RANGE;
+
+static HALP_RANGE HalpLibcCode[MOST_RANGES];
+static ULONG HalpLibcRanges;
+static PCSTR HalpOwnObject; /* the loader's name of the object that this code is in; NULL: the program itself */
+HALP_THREAD_LOCAL ULONG HalpRetries;
+HALP_THREAD_LOCAL int HalpRetryTimer; /* the host's number plus 1; 0: none */
+
+static BOOLEAN HalpContains(const struct dl_phdr_info *Object, ULONG_PTR Address)
+{
+    for (ULONG Index = 0; Index < Object->dlpi_phnum; Index++) {
+        const ElfW(Phdr) *Segment = &Object->dlpi_phdr[Index];
+        ULONG_PTR Begin = Object->dlpi_addr + Segment->p_vaddr;
+        if (Segment->p_type == PT_LOAD && Address >= Begin && Address - Begin < Segment->p_memsz) {
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* Context: addresses in the objects whose code counts, ended by 0. The program itself has no name; with musl it has one. */
+static int HalpLookAtObject(struct dl_phdr_info *Object, size_t Size, VOID *Context)
+{
+    const ULONG_PTR *Landmark = Context;
+
+    UNREFERENCED_PARAMETER(Size);
+    if (Object->dlpi_name[0] == '\0' || (ULONG_PTR)Object->dlpi_phdr == getauxval(AT_PHDR)) {
+        return 0;
+    }
+    if (HalpContains(Object, (ULONG_PTR)HalpLookAtObject)) {
+        HalpOwnObject = Object->dlpi_name;
+        return 0;
+    }
+    while (*Landmark != 0 && !HalpContains(Object, *Landmark)) {
+        Landmark += 1;
+    }
+    for (ULONG Index = 0; *Landmark != 0 && Index < Object->dlpi_phnum && HalpLibcRanges < MOST_RANGES; Index++) {
+        const ElfW(Phdr) *Segment = &Object->dlpi_phdr[Index];
+        if (Segment->p_type == PT_LOAD && (Segment->p_flags & PF_X) != 0) {
+            ULONG_PTR Begin = Object->dlpi_addr + Segment->p_vaddr;
+            HalpLibcCode[HalpLibcRanges++] = (HALP_RANGE){.First = Begin, .End = Begin + Segment->p_memsz};
+        }
+    }
+    return 0;
+}
+
+static VOID HalpInitializeLibc(VOID)
+{
+    const ULONG_PTR Found[] = {
+        (ULONG_PTR)dlsym(RTLD_DEFAULT, "malloc"),
+        (ULONG_PTR)dlsym(RTLD_DEFAULT, "sysconf"), /* the C library, even if something else provides malloc */
+        (ULONG_PTR)getauxval(AT_BASE),             /* the loader */
+    };
+    ULONG_PTR Landmarks[ARRAYSIZE(Found) + 1] = {0};
+    ULONG Count = 0;
+
+    for (ULONG Index = 0; Index < ARRAYSIZE(Found); Index++) {
+        if (Found[Index] != 0) {
+            Landmarks[Count++] = Found[Index];
+        }
+    }
+    dl_iterate_phdr(HalpLookAtObject, Landmarks);
+}
+
+/*
+ * Threads, signal handlers and the destructor of a thread-specific key run here until the process ends, even if the
+ * program unloads the object. The shared library is linked with nodelete; a plugin with a static copy of the library is
+ * pinned here. dlopen is weak: a program that is statically linked with the C library has no loader.
+ */
+extern __typeof__(dlopen) dlopen __attribute__((weak));
+
+VOID HalpStayLoaded(VOID)
+{
+    HALP_HOST_CALLS;
+    if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
+        HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
+    }
+}
+
+static BOOLEAN HalpIsSystemCallAt(const HALP_RANGE *Code, ULONG_PTR Instruction)
+{
+    return Instruction >= Code->First && Code->End - Instruction >= sizeof(HalpSystemCall) &&
+           memcmp((const VOID *)Instruction, HalpSystemCall, sizeof(HalpSystemCall)) == 0;
+}
+
+/* The host goes back to the instruction to restart the call, or leaves the call with EINTR. */
+static BOOLEAN HalpIsWaitingCall(const HALP_RANGE *Code, const ucontext_t *Context)
+{
+    ULONG_PTR Instruction = (ULONG_PTR)HALP_CONTEXT_INSTRUCTION(Context);
+    ULONG_PTR Call = (ULONG_PTR)CONTEXT_CALL(Context);
+
+    if (HalpIsSystemCallAt(Code, Instruction)) {
+        return Call != SYS_mmap && Call != SYS_munmap && Call != SYS_mremap && Call != SYS_mprotect &&
+               Call != SYS_madvise && Call != SYS_brk;
+    }
+    return HalpIsSystemCallAt(Code, Instruction - sizeof(HalpSystemCall)) &&
+           (LONG_PTR)CONTEXT_RESULT(Context) == -EINTR;
+}
+
+VOID HalpCancelInterruptLater(VOID)
+{
+    if (HalpRetryTimer != 0) {
+        HalpCall(SYS_timer_delete, HalpRetryTimer - 1);
+        HalpRetryTimer = 0;
+    }
+}
+
+static BOOLEAN HalpIsInsideLibc(const VOID *Context)
+{
+    ULONG_PTR Instruction = (ULONG_PTR)HALP_CONTEXT_INSTRUCTION((const ucontext_t *)Context);
+    BOOLEAN Inside = FALSE;
+
+    HalpCancelInterruptLater();
+    for (ULONG Index = 0; Index < HalpLibcRanges; Index++) {
+        const HALP_RANGE *Code = &HalpLibcCode[Index];
+        if (Instruction >= Code->First && Instruction < Code->End) {
+            Inside = !HalpIsWaitingCall(Code, Context);
+            break;
+        }
+    }
+    if (!Inside) {
+        HalpRetries = 0;
+    }
+    return Inside;
+}
+
+/* The host's own structure for its bare calls: the C library's timers are not safe in a signal handler. */
+typedef struct _HALP_SIGNAL_EVENT {
+    union sigval Value;
+    int Signal;
+    int Notify;
+    int ThreadId;
+    int Unused[11];
+} HALP_SIGNAL_EVENT;
+
+static BOOLEAN HalpCreateTimer(int Signal, PVOID Value, int *Timer)
+{
+    HALP_SIGNAL_EVENT Event = {
+        .Value.sival_ptr = Value, .Signal = Signal, .Notify = SIGEV_THREAD_ID, .ThreadId = (int)HalCurrentThreadId()};
+    LONG_PTR Result = -EAGAIN;
+
+    C_ASSERT(sizeof(Event) == sizeof(struct sigevent));
+    for (ULONG Round = 0; Result == -EAGAIN && Round < MOST_TIMER_TRIES; Round++) {
+        Result = HalpCall(SYS_timer_create, CLOCK_MONOTONIC, &Event, Timer);
+        if (Result == -EAGAIN) {
+            HalGiveWay(Round);
+        }
+    }
+    return Result == 0;
+}
+
+static HAL_LATER HalpInterruptLater(int Signal, PVOID Value)
+{
+    struct itimerspec When = {.it_value.tv_nsec = SHORTEST_RETRY};
+    int Timer;
+
+    if (HalpRetries == MOST_RETRIES) {
+        HalpRetries = 0;
+        return HalLaterTooOften;
+    }
+    HalpRetries += 1;
+    When.it_value.tv_nsec += (LONG_PTR)((ULONGLONG)(HalpRetries * GOLDEN_RATIO) * RETRY_VARIATION >> 32);
+    if (!HalpCreateTimer(Signal, Value, &Timer)) {
+        return HalLaterRefused;
+    }
+    HalpRetryTimer = Timer + 1;
+    if (HalpCall(SYS_timer_settime, Timer, 0, &When, NULL) == 0) {
+        return HalLaterSet;
+    }
+    HalpCancelInterruptLater();
+    return HalLaterRefused;
+}
+
+static BOOLEAN HalpHasTimer(int Signal, PVOID Value)
+{
+    int Timer;
+
+    if (!HalpCreateTimer(Signal, Value, &Timer)) {
+        return FALSE;
+    }
+    HalpCall(SYS_timer_delete, Timer);
+    return TRUE;
+}
+
+/* The timer stayed in the parent. */
+VOID HalpForkChildLibc(VOID)
+{
+    HalpRetryTimer = 0;
+}
 
 #define PREFERRED_OFFSET 9
 #define MOST_TRIES 1024

@@ -1,13 +1,18 @@
-/* process.c: other processes. */
+/* process.c: other processes, forked children, and this process's environment and time zone. */
+#include "hal.h"
 #include "halp.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
@@ -278,4 +283,253 @@ NTSTATUS HalSpawnProcess(const HAL_SPAWN *Spawn, PULONG ProcessId, PLONG Descrip
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     return STATUS_SUCCESS;
+}
+
+/* A forked child that runs a routine and sends a result back through a pipe. */
+
+#define EXIT_CODES 256
+
+static BOOLEAN HalpReadResult(int Input, PVOID Result, SIZE_T Size)
+{
+    SIZE_T Used = 0;
+
+    while (Used < Size) {
+        SSIZE_T Got = HalpReadFile(Input, (PCHAR)Result + Used, Size - Used);
+        if (Got > 0) {
+            Used += (SIZE_T)Got;
+        } else if (Got != -EINTR) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static ULONG HalpReapChild(pid_t Process)
+{
+    siginfo_t Info = {.si_code = 0};
+    long Error;
+
+    do {
+        Error = HalpCall(SYS_waitid, P_PID, Process, &Info, WEXITED, NULL);
+    } while (Error == -EINTR);
+    if (Error < 0) {
+        return 0; /* the program ignores its children */
+    }
+    return Info.si_code == CLD_EXITED ? EXIT_CODES + (ULONG)Info.si_status : (ULONG)Info.si_status;
+}
+
+BOOLEAN HalRunChild(PHAL_CHILD Child, VOID (*Routine)(PVOID), PVOID Context, PVOID Result, SIZE_T Size)
+{
+    int Ends[2];
+    pid_t Process;
+    BOOLEAN Complete;
+
+    Child->ExitStatus = 0;
+    if (HalpCall(SYS_pipe2, Ends, O_CLOEXEC) < 0) {
+        return FALSE;
+    }
+    Child->Output = Ends[1];
+    {
+        HALP_HOST_CALLS;
+        fflush(NULL); /* or the child would write it again */
+        Process = fork();
+    }
+    if (Process == 0) {
+        HalCloseDescriptor(Ends[0]);
+        HalpCall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL); /* a parent that is killed does not leave it behind */
+        signal(SIGABRT, SIG_DFL);                       /* a test framework's handler would run the parent's next test */
+        Routine(Context);
+        _exit(0);
+    }
+    HalCloseDescriptor(Ends[1]);
+    Complete = Process > 0 && HalpReadResult(Ends[0], Result, Size);
+    HalCloseDescriptor(Ends[0]);
+    if (Process > 0) {
+        Child->ExitStatus = HalpReapChild(Process);
+    }
+    return Complete;
+}
+
+VOID HalFinishChild(const HAL_CHILD *Child, const VOID *Result, SIZE_T Size)
+{
+    SIZE_T Used = 0;
+
+    while (Used < Size) {
+        SSIZE_T Written = HalpWriteFile(Child->Output, (const CHAR *)Result + Used, Size - Used);
+        if (Written > 0) {
+            Used += (SIZE_T)Written;
+        } else if (Written != -EINTR) {
+            break;
+        }
+    }
+    _exit(0);
+}
+
+/* The program's variables and files. */
+
+extern char **environ;
+
+static volatile ULONG HalpEnvironmentLock; /* see HalpLockMasked */
+
+SIZE_T HalQueryVariable(PCSTR Name, PSTR Buffer, SIZE_T Size)
+{
+    HALP_HOST_CALLS;
+    SIZE_T Length = HAL_NO_VARIABLE;
+    sigset_t Before;
+    PCSTR Value;
+
+    HalpLockMasked(&HalpEnvironmentLock, &Before);
+    Value = getenv(Name);
+    if (Value != NULL) {
+        Length = strlen(Value);
+        if (Length < Size) {
+            memcpy(Buffer, Value, Length + 1);
+        }
+    }
+    HalpUnlockMasked(&HalpEnvironmentLock, &Before);
+    return Length;
+}
+
+BOOLEAN HalSetVariable(PCSTR Name, PCSTR Value)
+{
+    HALP_HOST_CALLS;
+    sigset_t Before;
+    int Result;
+
+    HalpLockMasked(&HalpEnvironmentLock, &Before);
+    Result = Value != NULL ? setenv(Name, Value, 1) : unsetenv(Name);
+    HalpUnlockMasked(&HalpEnvironmentLock, &Before);
+    return Result == 0;
+}
+
+/* With the lock held. */
+static PSTR HalpCopyStrings(PSIZE_T Size)
+{
+    PSTR Block, Next;
+
+    *Size = 1;
+    for (char **Entry = environ; Entry != NULL && *Entry != NULL; Entry++) {
+        *Size += strlen(*Entry) + 1;
+    }
+    Next = Block = HalAllocate(*Size, 1);
+    for (char **Entry = environ; Block != NULL && Entry != NULL && *Entry != NULL; Entry++) {
+        SIZE_T Length = strlen(*Entry) + 1;
+
+        memcpy(Next, *Entry, Length);
+        Next += Length;
+    }
+    return Block;
+}
+
+PSTR HalCopyVariables(PSIZE_T Size)
+{
+    HALP_HOST_CALLS;
+    sigset_t Before;
+    PSTR Block;
+
+    HalpLockMasked(&HalpEnvironmentLock, &Before);
+    Block = HalpCopyStrings(Size);
+    HalpUnlockMasked(&HalpEnvironmentLock, &Before);
+    return Block;
+}
+
+static SIZE_T HalpStorePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
+{
+    SIZE_T Length = strlen(Path);
+
+    if (Length >= Size) {
+        return 0;
+    }
+    memcpy(Buffer, Path, Length + 1);
+    return Length;
+}
+
+/* A library that is linked statically is in the program's file. */
+SIZE_T HalQueryModulePath(HAL_MODULE Module, PSTR Buffer, SIZE_T Size)
+{
+    HALP_HOST_CALLS;
+    CHAR Path[PATH_MAX];
+    Dl_info Place;
+    ssize_t Length;
+
+    if (Module == HalLibrary && dladdr((PVOID)HalQueryModulePath, &Place) != 0 && Place.dli_fname[0] == '/' &&
+        realpath(Place.dli_fname, Path) != NULL) {
+        return HalpStorePath(Path, Buffer, Size);
+    }
+    Length = readlink("/proc/self/exe", Path, sizeof(Path) - 1);
+    Path[Length > 0 ? Length : 0] = '\0';
+    return HalpStorePath(Path, Buffer, Size);
+}
+
+/* The time zone. */
+
+#define HALP_HOUR 3600
+#define HALP_DAY (24 * HALP_HOUR)
+
+BOOLEAN HalBreakDownTime(LONGLONG Seconds, BOOLEAN Local, struct tm *Fields)
+{
+    HALP_HOST_CALLS;
+    time_t Time = (time_t)Seconds;
+
+    tzset();
+    return (Local ? localtime_r(&Time, Fields) : gmtime_r(&Time, Fields)) != NULL;
+}
+
+static BOOLEAN HalpDaylightAt(time_t Time, struct tm *Fields)
+{
+    return localtime_r(&Time, Fields) != NULL && Fields->tm_isdst > 0;
+}
+
+/* The first second at which the time of year changes between two times at which it differs. */
+static time_t HalpFindChange(time_t Before, time_t After)
+{
+    struct tm Fields;
+    BOOLEAN Daylight = HalpDaylightAt(Before, &Fields);
+
+    while (After - Before > 1) {
+        time_t Middle = Before + (After - Before) / 2;
+        if (HalpDaylightAt(Middle, &Fields) == Daylight) {
+            Before = Middle;
+        } else {
+            After = Middle;
+        }
+    }
+    return After;
+}
+
+static VOID HalpDescribeSeason(PHAL_SEASON Season, const struct tm *Fields)
+{
+    Season->Offset = (LONG)Fields->tm_gmtoff;
+    Season->Known = TRUE;
+    snprintf(Season->Name, sizeof(Season->Name), "%s", Fields->tm_zone != NULL ? Fields->tm_zone : "");
+}
+
+/* A year of days: the two seasons, and the local time on the clock of the other one when each begins. */
+VOID HalQueryTimeZone(LONGLONG Now, PHAL_TIME_ZONE Zone)
+{
+    HALP_HOST_CALLS;
+    time_t Day, First;
+    struct tm Fields;
+    BOOLEAN Before;
+
+    RtlZeroMemory(Zone, sizeof(*Zone));
+    tzset();
+    Zone->Daylight = HalpDaylightAt((time_t)Now, &Fields);
+    HalpDescribeSeason(&Zone->Seasons[Zone->Daylight], &Fields);
+    First = (time_t)Now - (time_t)Fields.tm_yday * HALP_DAY - Fields.tm_hour * HALP_HOUR;
+    Before = HalpDaylightAt(First, &Fields);
+    for (Day = First; Day < First + 366 * (time_t)HALP_DAY; Day += HALP_DAY) {
+        BOOLEAN After = HalpDaylightAt(Day + HALP_DAY, &Fields);
+        if (After != Before) {
+            LONG Clock;
+            time_t Change = HalpFindChange(Day, Day + HALP_DAY);
+            HalpDaylightAt(Change - 1, &Fields);
+            HalpDescribeSeason(&Zone->Seasons[Before], &Fields);
+            Clock = Zone->Seasons[Before].Offset;
+            HalpDaylightAt(Change, &Fields);
+            HalpDescribeSeason(&Zone->Seasons[After], &Fields);
+            Zone->Seasons[After].Begins = (LONGLONG)Change + Clock;
+        }
+        Before = After;
+    }
 }

@@ -16,7 +16,7 @@
  *     |       start        |     program     |      id       |
  *     +--------------------+-----------------+---------------+
  *
- * program: a hash of where its code and its stack begin, 0 if the host does not tell (the process is ending or must not be
+ * program: a hash of where its code and its stack begin, 0 if the host does not say (the process is ending or must not be
  * read).
  */
 #define PROGRAM_BITS 16

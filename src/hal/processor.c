@@ -1,7 +1,9 @@
 /* processor.c: how many processors there are, pausing and yielding on them. */
 #include "halp.h"
+#include "section.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
@@ -25,6 +27,9 @@ static ULONG HalpProcessors;
 
 /* Pauses in one of NT's cycles, times 2^20; 0: not measured yet. A factor, because a division takes as long as a short spin. */
 static volatile ULONG HalpPausesPerCycle;
+
+/* NT's cycles in one tick of the processor's time stamp, times 2^20. Measured before the other factor. */
+static volatile ULONG HalpCyclesPerStamp = 1 << 20;
 
 ULONG HalProcessorCount(VOID)
 {
@@ -75,6 +80,16 @@ static ULONGLONG HalpNanoseconds(VOID)
     return (ULONGLONG)Now.tv_sec * 1000000000ULL + (ULONGLONG)Now.tv_nsec;
 }
 
+static ULONGLONG HalpStamp(VOID)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_lfence(); /* keeps the timed read between its two time stamps */
+    return __builtin_ia32_rdtsc();
+#else
+    return HalpNanoseconds() * CYCLES_PER_NANOSECOND;
+#endif
+}
+
 /* Nanoseconds of PAUSES_PER_SAMPLE pauses: the shortest of a few samples, the others were disturbed. */
 static ULONG HalpMeasurePause(VOID)
 {
@@ -91,49 +106,60 @@ static ULONG HalpMeasurePause(VOID)
     return Shortest == 0 ? 1 : (ULONG)Shortest;
 }
 
+/* Returns HalpPausesPerCycle. A disturbance adds to both clocks, so the rate of the time stamp needs no second sample. */
+static ULONG HalpMeasureProcessor(VOID)
+{
+    ULONGLONG FirstStamp = HalpStamp();
+    ULONGLONG Start = HalpNanoseconds();
+    ULONGLONG Pauses = ((ULONGLONG)PAUSES_PER_SAMPLE << 20) / ((ULONGLONG)CYCLES_PER_NANOSECOND * HalpMeasurePause());
+    ULONGLONG Stamps = HalpStamp() - FirstStamp;
+    ULONGLONG Cycles = (HalpNanoseconds() - Start) * CYCLES_PER_NANOSECOND;
+
+    /* relaxed, both: concurrent threads measure the same thing */
+    if (Stamps != 0 && Cycles < UINT32_MAX) {
+        __atomic_store_n(&HalpCyclesPerStamp, (ULONG)((Cycles << 20) / Stamps), __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&HalpPausesPerCycle, Pauses == 0 ? 1 : (ULONG)Pauses, __ATOMIC_RELAXED);
+    return Pauses == 0 ? 1 : (ULONG)Pauses;
+}
+
 ULONG HalSpinsForCycles(ULONG NtCycles)
 {
-    /* relaxed: concurrent threads measure the same thing */
     ULONG PausesPerCycle = __atomic_load_n(&HalpPausesPerCycle, __ATOMIC_RELAXED);
     ULONGLONG Spins;
 
     if (PausesPerCycle == 0) {
-        PausesPerCycle = (ULONG)(((ULONGLONG)PAUSES_PER_SAMPLE << 20) / ((ULONGLONG)CYCLES_PER_NANOSECOND * HalpMeasurePause()));
-        PausesPerCycle = PausesPerCycle == 0 ? 1 : PausesPerCycle;
-        __atomic_store_n(&HalpPausesPerCycle, PausesPerCycle, __ATOMIC_RELAXED);
+        PausesPerCycle = HalpMeasureProcessor();
     }
     Spins = (ULONGLONG)NtCycles * PausesPerCycle >> 20;
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
 }
 
-static ULONGLONG HalpCycles(VOID)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_lfence(); /* keeps the timed read between its two time stamps */
-    return __builtin_ia32_rdtsc();
-#else
-    return HalpNanoseconds() * CYCLES_PER_NANOSECOND;
-#endif
-}
-
 ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
 {
-    ULONGLONG Before = HalpCycles();
+    ULONGLONG Before = HalpStamp();
     /* relaxed: only the time counts; the caller reads the word again */
     ULONG_PTR Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
-    ULONGLONG After = HalpCycles();
-    ULONGLONG Clock = HalpCycles() - After; /* the cost of reading the clock */
+    ULONGLONG After = HalpStamp();
+    ULONGLONG Clock = HalpStamp() - After; /* the cost of reading the clock */
     ULONGLONG Took = After - Before > Clock ? After - Before - Clock : 0;
 
+    Took = (Took < UINT32_MAX ? Took : UINT32_MAX) * __atomic_load_n(&HalpCyclesPerStamp, __ATOMIC_RELAXED) >> 20;
     *Cycles = Took < UINT32_MAX ? (ULONG)Took : UINT32_MAX;
     return Value;
 }
 
-/* The C library reads the number from its restartable sequence area where the host offers one. */
+/* A wait asks two to four times. */
 ULONG HalpCurrentProcessor(VOID)
 {
-    int Number = sched_getcpu();
+    LONG Number = -1;
 
+    if (__builtin_expect(HalSectionsOffered(), TRUE)) {
+        Number = HalReadSectionProcessor();
+    }
+    if (Number < 0) { /* the thread has no area */
+        Number = sched_getcpu();
+    }
     return Number < 0 ? 0 : (ULONG)Number;
 }
 
@@ -173,4 +199,61 @@ VOID HalGiveWay(ULONG Round)
         Doublings = Doublings < LONGEST_NAP_DOUBLINGS ? Doublings : LONGEST_NAP_DOUBLINGS;
         HalpSleep(((ULONGLONG)SHORTEST_NAP_NS << Doublings) / HALP_NANOSECONDS_PER_UNIT);
     }
+}
+
+/* Restartable sections. Theory in section.h. */
+
+/* The kernel's values, which headers of older hosts lack. */
+#define MEMBARRIER_RSEQ (1 << 7)
+#define MEMBARRIER_REGISTER_RSEQ (1 << 8)
+
+/* Of the C library, since glibc 2.35; the size is 0 where it could not register the area. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+LONG_PTR HalSectionOffset;
+static BOOLEAN HalpSectionsOffered;
+
+static BOOLEAN HalpRestart(VOID)
+{
+    return HalpCall(SYS_membarrier, MEMBARRIER_RSEQ, 0, 0) == 0;
+}
+
+static BOOLEAN HalpRegisterAndRestart(VOID)
+{
+    HalpCall(SYS_membarrier, MEMBARRIER_REGISTER_RSEQ, 0, 0);
+    return HalpRestart();
+}
+
+VOID HalpInitializeSections(VOID)
+{
+    if (HAL_SECTIONS && &__rseq_size != NULL && __rseq_size >= HALP_SECTION_SIZE && HalBarrierAllThreads() &&
+        HalpRegisterAndRestart()) {
+        HalSectionOffset = __rseq_offset;
+        HalpSectionsOffered = TRUE;
+    }
+}
+
+BOOLEAN HalSectionsOffered(VOID)
+{
+    return HalpSectionsOffered;
+}
+
+/* Refused by a sandbox that the process entered later: a section takes nanoseconds, and the host restarts that of a
+   thread which does not run. */
+VOID HalRestartSections(VOID)
+{
+    if (HalpSectionsOffered && !HalpRestart() && !HalpRegisterAndRestart()) {
+        HalpOutwaitStores();
+    }
+    HalBarrierAllThreads();
+}
+
+BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend)
+{
+    UNREFERENCED_PARAMETER(First);
+    UNREFERENCED_PARAMETER(Number);
+    UNREFERENCED_PARAMETER(Closed);
+    UNREFERENCED_PARAMETER(Addend);
+    return FALSE;
 }

@@ -43,6 +43,18 @@ extern LONG_PTR HalSectionOffset __attribute__((visibility("hidden")));
 #define HALP_SECTION_SIZE 20 /* of the first version */
 #define HALP_SECTION_SIGNATURE ".byte 0x0f, 0xb9, 0x3d\n\t.long 0x53053053\n\t"
 
+/* The number of the processor, or below 0: the thread has no area. Only if sections are offered. */
+FORCEINLINE LONG HalReadSectionProcessor(VOID)
+{
+    LONG Number = -1;
+#if HAL_SECTIONS
+    __asm__ volatile("movl %%fs:%c[processor](%[area]), %[number]"
+                     : [number] "=r"(Number)
+                     : [area] "r"(HalSectionOffset), [processor] "i"(HALP_SECTION_PROCESSOR));
+#endif
+    return Number;
+}
+
 /*
  * Adds to the word of the slot of the current processor. FALSE: *Closed is not 0, or the processor is beyond Number. Orders
  * as a release store; a load that follows may come before it, unless HalRestartSections comes in between. Only if sections

@@ -82,11 +82,22 @@ static NTSTATUS HalpStatusOfOpen(int Error)
     }
 }
 
-/* By the bare call: the thread sanitizer would clear its records of all of the address space, which takes a second. */
-static PVOID HalpMapShared(int File, SIZE_T Size)
+/* Memory that was writable stays so: threads may do this at the same time. */
+VOID HalMakeSharedWritable(PVOID Memory, SIZE_T Size)
 {
-    long Result = HalpCall(SYS_mmap, NULL, Size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, File, 0);
-    return Result < 0 && Result > -4096 ? NULL : (PVOID)Result;
+    HalpCall(SYS_mprotect, Memory, Size, PROT_READ | PROT_WRITE);
+}
+
+/* A leak checker reads all memory that can be written: valgrind's takes minutes for a gigabyte without a file behind it. By the
+   bare call: the thread sanitizer would clear its records of all of the address space, which takes a second. */
+static PVOID HalpMapShared(int File, ULONG64 Size, SIZE_T AddressSpace)
+{
+    long Result = HalpCall(SYS_mmap, NULL, AddressSpace, PROT_READ, MAP_SHARED | MAP_NORESERVE, File, 0);
+    if (Result < 0 && Result > -4096) {
+        return NULL;
+    }
+    HalMakeSharedWritable((PVOID)Result, Size < AddressSpace ? (SIZE_T)Size : AddressSpace);
+    return (PVOID)Result;
 }
 
 static NTSTATUS HalpMapPresent(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping)
@@ -102,7 +113,7 @@ static NTSTATUS HalpMapPresent(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPIN
     } else {
         Mapping->File = (HAL_FILE_ID){Status.st_dev, Status.st_ino};
         Mapping->Size = (ULONG64)Status.st_size;
-        Mapping->Memory = HalpMapShared(File, Wanted->AddressSpace);
+        Mapping->Memory = HalpMapShared(File, Mapping->Size, Wanted->AddressSpace);
         Result = Mapping->Memory != NULL ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
     }
     HalCloseDescriptor(File);
@@ -148,7 +159,7 @@ static NTSTATUS HalpMapNew(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Ma
     if (fchmod(File, Wanted->Machine ? 0666 : 0600) == 0 && HalpReserve(File, Wanted->Size) && fstat(File, &Status) == 0) {
         Mapping->File = (HAL_FILE_ID){Status.st_dev, Status.st_ino};
         Mapping->Size = Wanted->Size;
-        Mapping->Memory = HalpMapShared(File, Wanted->AddressSpace);
+        Mapping->Memory = HalpMapShared(File, Mapping->Size, Wanted->AddressSpace);
     }
     if (Mapping->Memory != NULL) {
         Wanted->Initialize(Mapping->Memory, Wanted->Size);
@@ -256,4 +267,58 @@ BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds)
     } while (Ready < 0 && errno == EINTR);
     HalCloseDescriptor(Ends[0]);
     return Ready > 0;
+}
+
+/* A small file of lines that several runs of a program share. */
+
+#define LONGEST_LINE 8192
+#define STATE_MODE 0666
+
+/* Lines that are longer are left out. FALSE: there is no such file. */
+BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line))
+{
+    CHAR Text[LONGEST_LINE];
+    SIZE_T Used = 0;
+    BOOLEAN Skips = FALSE;
+    SSIZE_T Got;
+    int File = HalpOpenFile(Path, O_RDONLY);
+
+    if (File < 0) {
+        return FALSE;
+    }
+    while ((Got = HalpReadFile(File, Text + Used, sizeof(Text) - 1 - Used)) > 0 || Got == -EINTR) {
+        PSTR Line = Text, End;
+
+        Used += Got > 0 ? (SIZE_T)Got : 0;
+        Text[Used] = '\0';
+        while ((End = strchr(Line, '\n')) != NULL) {
+            *End = '\0';
+            if (!Skips) {
+                Use(Line);
+            }
+            Skips = FALSE;
+            Line = End + 1;
+        }
+        Used -= (SIZE_T)(Line - Text);
+        memmove(Text, Line, Used);
+        if (Used == sizeof(Text) - 1) {
+            Skips = TRUE;
+            Used = 0;
+        }
+    }
+    HalCloseDescriptor(File);
+    return TRUE;
+}
+
+/* With one write, so that lines of several processes stay whole. */
+BOOLEAN HalAppendText(PCSTR Path, PCSTR Text)
+{
+    SIZE_T Length = strlen(Text);
+    int File = (int)HalpCall(SYS_openat, AT_FDCWD, Path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, STATE_MODE);
+    BOOLEAN Written = File >= 0 && HalpWriteFile(File, Text, Length) == (SSIZE_T)Length;
+
+    if (File >= 0) {
+        HalCloseDescriptor(File);
+    }
+    return Written;
 }

@@ -1,5 +1,5 @@
 /* virtual.c: address space of the process. */
-#include "virtual.h"
+#include "hal.h"
 
 #include "halp.h"
 

@@ -1,5 +1,5 @@
 /*
- * device.c: drivers, devices and their stacks.
+ * device.c: drivers, devices and their stacks; StartIo, the DPC of a device and its timer; work items and interrupts.
  *
  *     file object --> device A             AttachedDevice goes up, AttachedTo down; a request enters at the top, and each driver
  *                       ^  | AttachedDevice      sends it to the device that it is attached to.
@@ -9,12 +9,15 @@
  * 1. A device references its driver. A driver's list and the stacks hold no references; they change under the database lock.
  * 2. ReferenceCount is the number of file objects that have the device open. IoDeleteDevice removes the name and, when
  *    that number is 0 and no device is attached above, removes the device from its driver's list and drops its first
- *    reference. A device that is still
- *    referenced otherwise, by a work item for example, keeps its extension until then.
+ *    reference. A device that is still referenced otherwise, by a work item for example, keeps its extension until then.
  */
+#include <interlock/ex.h>
+
 #include "iop.h"
 
-#include "../ob/namespace.h"
+#include "../hal/hal.h"
+#include "../ke/irql.h"
+#include "../ob/obp.h"
 
 typedef struct _IOP_CLIENT {
     struct _IOP_CLIENT *Next;
@@ -439,4 +442,393 @@ PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(PDEVICE_OBJECT DeviceObject)
 PDEVICE_OBJECT IoGetRelatedDeviceObject(PFILE_OBJECT FileObject)
 {
     return IoGetAttachedDevice(FileObject->DeviceObject);
+}
+
+/*
+ * One request at a time: StartIo, the DPC of a device and its timer.
+ *
+ * 1. The device's queue is busy from the moment a packet is started until IoStartNextPacket finds none (ke/interrupt.c).
+ * 2. A packet with a cancel routine gets it, its place in the queue and CurrentIrp in one step, under the cancel spinlock. So a
+ *    cancel routine that compares its packet with CurrentIrp knows whether to remove it from the queue.
+ * 3. Deferred: StartIo is not entered again before it has returned. StartIoCount counts the calls to make; the thread that raises
+ *    it from 0 makes them all. There are never more than two: the packet in StartIo, and the next one.
+ */
+
+#define IOP_SECOND 10000000LL
+#define IOP_PERIOD 1000 /* ms */
+
+static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key, BOOLEAN Again);
+
+static VOID IopRunStartIo(PDEVICE_OBJECT Device, PIRP Irp)
+{
+    PDRIVER_STARTIO StartIo = Device->DriverObject->DriverStartIo;
+    PKTHREAD Thread = KiCurrentThread();
+    KI_CALLBACK Callback;
+    KiBeginCallback(Thread, &Callback);
+    StartIo(Device, Irp);
+    KiEndCallback(Thread, &Callback, KiCallbackStartIo, (PVOID)StartIo);
+}
+
+/* Again: called by the loop in here. */
+static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Again)
+{
+    PIOP_DEVICE Extension = IopDeviceOf(Device);
+    if (!Extension->DeferredStartIo || Again) {
+        IopRunStartIo(Device, Irp);
+        return;
+    }
+    /* acquire: the request to start the next one, by a thread that has found the count above 0 */
+    __atomic_add_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL);
+    IopRunStartIo(Device, Irp);
+    while (__atomic_sub_fetch(&Extension->StartIoCount, 1, __ATOMIC_ACQ_REL) != 0) {
+        IopStartNext(Device, Extension->Cancelable, Extension->ByKey ? &Extension->StartIoKey : NULL, TRUE);
+    }
+}
+
+/* With the cancel spinlock held if Cancelable, which it releases. */
+static VOID IopStartCurrent(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Cancelable, KIRQL Irql, BOOLEAN Again)
+{
+    Device->CurrentIrp = Irp;
+    if (Cancelable) {
+        if (IopDeviceOf(Device)->NonCancelableStartIo) {
+            IoSetCancelRoutine(Irp, NULL);
+        }
+        IoReleaseCancelSpinLock(Irql);
+    }
+    IopCallStartIo(Device, Irp, Again);
+}
+
+static VOID IopStartPacket(PDEVICE_OBJECT Device, PIRP Irp, PULONG Key, PDRIVER_CANCEL CancelFunction)
+{
+    PKDEVICE_QUEUE_ENTRY Entry = &Irp->Tail.Overlay.DeviceQueueEntry;
+    KIRQL Irql = DISPATCH_LEVEL;
+    KI_CALLBACK Callback;
+    KiBeginCallback(KiCurrentThread(), &Callback);
+    if (CancelFunction != NULL) {
+        IoAcquireCancelSpinLock(&Irql);
+        IoSetCancelRoutine(Irp, CancelFunction);
+    }
+    if (!(Key != NULL ? KeInsertByKeyDeviceQueue(&Device->DeviceQueue, Entry, *Key)
+                      : KeInsertDeviceQueue(&Device->DeviceQueue, Entry))) {
+        IopStartCurrent(Device, Irp, CancelFunction != NULL, Irql, FALSE);
+        return;
+    }
+    if (CancelFunction == NULL) {
+        return;
+    }
+    /* seq_cst: irp.c, requirement 2 of cancelling. The lock excludes a cancelling thread, so the routine is still set. */
+    if (__atomic_load_n(&Irp->Cancel, __ATOMIC_SEQ_CST)) {
+        IoSetCancelRoutine(Irp, NULL);
+        IopCallCancelRoutine(CancelFunction, Device, Irp, Irql, &Callback);
+    } else {
+        IoReleaseCancelSpinLock(Irql);
+    }
+}
+
+VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CANCEL CancelFunction)
+{
+    KIRQL OldIrql;
+    KeRaiseIrql(DISPATCH_LEVEL, &OldIrql);
+    IopStartPacket(DeviceObject, Irp, Key, CancelFunction);
+    KeLowerIrql(OldIrql);
+}
+
+static VOID IopStartNext(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key, BOOLEAN Again)
+{
+    KIRQL Irql = DISPATCH_LEVEL;
+    if (Cancelable) {
+        IoAcquireCancelSpinLock(&Irql);
+    }
+    Device->CurrentIrp = NULL;
+    PKDEVICE_QUEUE_ENTRY Entry = Key != NULL ? KeRemoveByKeyDeviceQueue(&Device->DeviceQueue, *Key)
+                                             : KeRemoveDeviceQueue(&Device->DeviceQueue);
+    if (Entry != NULL) {
+        IopStartCurrent(Device, CONTAINING_RECORD(Entry, IRP, Tail.Overlay.DeviceQueueEntry), Cancelable, Irql, Again);
+    } else if (Cancelable) {
+        IoReleaseCancelSpinLock(Irql);
+    }
+}
+
+/* TRUE: the thread in StartIo does it. */
+static BOOLEAN IopDeferStart(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key)
+{
+    PIOP_DEVICE Extension = IopDeviceOf(Device);
+    LONG Calls = __atomic_load_n(&Extension->StartIoCount, __ATOMIC_RELAXED);
+    if (!Extension->DeferredStartIo || Calls == 0) {
+        return FALSE;
+    }
+    Extension->Cancelable = Cancelable;
+    Extension->ByKey = Key != NULL;
+    Extension->StartIoKey = Key != NULL ? *Key : 0;
+    /* release: pairs with the acquire in IopCallStartIo */
+    while (Calls != 0 && !__atomic_compare_exchange_n(&Extension->StartIoCount, &Calls, Calls + 1, FALSE,
+                                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    return Calls != 0;
+}
+
+static VOID IopStartNextPacket(PDEVICE_OBJECT Device, BOOLEAN Cancelable, const ULONG *Key)
+{
+    KIRQL OldIrql;
+    if (IopDeferStart(Device, Cancelable, Key)) {
+        return;
+    }
+    KeRaiseIrql(DISPATCH_LEVEL, &OldIrql);
+    IopStartNext(Device, Cancelable, Key, FALSE);
+    KeLowerIrql(OldIrql);
+}
+
+VOID IoStartNextPacket(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable)
+{
+    IopStartNextPacket(DeviceObject, Cancelable, NULL);
+}
+
+VOID IoStartNextPacketByKey(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable, ULONG Key)
+{
+    IopStartNextPacket(DeviceObject, Cancelable, &Key);
+}
+
+VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo, BOOLEAN NonCancelable)
+{
+    PIOP_DEVICE Extension = IopDeviceOf(DeviceObject);
+    Extension->DeferredStartIo = DeferredStartIo != FALSE;
+    Extension->NonCancelableStartIo = NonCancelable != FALSE;
+}
+
+/* The timer. */
+
+typedef struct _IO_TIMER {
+    CSHORT Type;
+    PDEVICE_OBJECT Device;
+    PIO_TIMER_ROUTINE Routine;
+    PVOID Context;
+    KTIMER Timer;
+    KDPC Dpc;
+} IO_TIMER;
+
+static VOID IopRunTimer(PKDPC Dpc, PVOID Context, PVOID Argument1, PVOID Argument2)
+{
+    PIO_TIMER Timer = Context;
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(Argument1);
+    UNREFERENCED_PARAMETER(Argument2);
+    Timer->Routine(Timer->Device, Timer->Context);
+}
+
+NTSTATUS IoInitializeTimer(PDEVICE_OBJECT DeviceObject, PIO_TIMER_ROUTINE TimerRoutine, PVOID Context)
+{
+    if (DeviceObject->Timer != NULL) {
+        KeBugCheckEx(DRIVER_VERIFIER_IOMANAGER_VIOLATION, IOP_TIMER_TWICE, (ULONG_PTR)DeviceObject, 0, 0);
+    }
+    PIO_TIMER Timer = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*Timer), IOP_IRP_TAG);
+    if (Timer == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *Timer = (IO_TIMER){.Type = IO_TYPE_TIMER, .Device = DeviceObject, .Routine = TimerRoutine, .Context = Context};
+    KeInitializeTimer(&Timer->Timer);
+    KeInitializeDpc(&Timer->Dpc, IopRunTimer, Timer);
+    DeviceObject->Timer = Timer;
+    return STATUS_SUCCESS;
+}
+
+VOID IoStartTimer(PDEVICE_OBJECT DeviceObject)
+{
+    KeSetTimerEx(&DeviceObject->Timer->Timer, (LARGE_INTEGER){.QuadPart = -IOP_SECOND}, IOP_PERIOD,
+                 &DeviceObject->Timer->Dpc);
+}
+
+VOID IoStopTimer(PDEVICE_OBJECT DeviceObject)
+{
+    KeCancelTimer(&DeviceObject->Timer->Timer);
+    KeRemoveQueueDpc(&DeviceObject->Timer->Dpc);
+}
+
+VOID IopFreeTimer(PDEVICE_OBJECT Device)
+{
+    if (Device->Timer != NULL) {
+        IoStopTimer(Device);
+        ExFreePoolWithTag(Device->Timer, IOP_IRP_TAG);
+        Device->Timer = NULL;
+    }
+}
+
+/*
+ * Work items.
+ *
+ * 1. A work item's routine runs once for each time the item is queued, with the object, the context and, in the second
+ *    form, the item itself.
+ * 2. The item is not touched after its routine has been called: the routine may free it or queue it again.
+ * 3. Freeing a queued item is a bugcheck.
+ * 4. From the queueing until the routine has returned, the item holds a reference on its device or driver: the driver's code and
+ *    the device's extension stay as long as the routine runs.
+ */
+
+#define IOP_WORKITEM_TAG 0x74496f49u /* "IoIt" */
+#define IOP_QUEUED_ITEM_FREED 0      /* first parameter of WORKER_INVALID */
+
+typedef struct _IO_WORKITEM {
+    WORK_QUEUE_ITEM WorkItem;
+    PIO_WORKITEM_ROUTINE Routine;
+    PIO_WORKITEM_ROUTINE_EX RoutineEx;
+    PVOID IoObject;
+    PVOID Context;
+    BOOLEAN Referenced;              /* the object, while the item is queued and runs */
+} IO_WORKITEM;
+
+/* One of IoCreateDevice or a driver's; not what a test passes in its place. */
+static BOOLEAN IopIsIoObject(PVOID IoObject)
+{
+    PDEVICE_OBJECT Device = IoObject;
+    if (Device == NULL || Device->Type != IO_TYPE_DEVICE) {
+        PDRIVER_OBJECT Driver = IoObject;
+        return Driver != NULL && Driver->Type == IO_TYPE_DRIVER && Driver->DriverExtension != NULL &&
+               Driver->DriverExtension->DriverObject == Driver;
+    }
+    return Device->DeviceObjectExtension != NULL && Device->DeviceObjectExtension->DeviceObject == Device;
+}
+
+static VOID IopRunWorkItem(PVOID Parameter)
+{
+    PIO_WORKITEM Item = Parameter;
+    PVOID IoObject = Item->IoObject;
+    BOOLEAN Referenced = Item->Referenced;
+    if (Item->RoutineEx != NULL) {
+        Item->RoutineEx(IoObject, Item->Context, Item);
+    } else {
+        Item->Routine(IoObject, Item->Context);
+    }
+    if (Referenced) {
+        ObDereferenceObject(IoObject);
+    }
+}
+
+ULONG IoSizeofWorkItem(VOID)
+{
+    return sizeof(IO_WORKITEM);
+}
+
+VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem)
+{
+    *IoWorkItem = (IO_WORKITEM){.IoObject = IoObject};
+    ExInitializeWorkItem(&IoWorkItem->WorkItem, IopRunWorkItem, IoWorkItem);
+}
+
+VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem)
+{
+    if (IoWorkItem->WorkItem.List.Flink != NULL) {
+        KeBugCheckEx(WORKER_INVALID, IOP_QUEUED_ITEM_FREED, (ULONG_PTR)IoWorkItem, (ULONG_PTR)IoWorkItem,
+                     sizeof(IO_WORKITEM));
+    }
+}
+
+PIO_WORKITEM IoAllocateWorkItem(PDEVICE_OBJECT DeviceObject)
+{
+    PIO_WORKITEM Item = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(IO_WORKITEM), IOP_WORKITEM_TAG);
+    if (Item != NULL) {
+        IoInitializeWorkItem(DeviceObject, Item);
+    }
+    return Item;
+}
+
+VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem)
+{
+    IoUninitializeWorkItem(IoWorkItem);
+    ExFreePoolWithTag(IoWorkItem, IOP_WORKITEM_TAG);
+}
+
+static VOID IopQueueWorkItem(PIO_WORKITEM Item, PIO_WORKITEM_ROUTINE Routine, PIO_WORKITEM_ROUTINE_EX RoutineEx,
+                             WORK_QUEUE_TYPE QueueType, PVOID Context)
+{
+    if (Item->WorkItem.List.Flink == NULL) {
+        Item->Routine = Routine;
+        Item->RoutineEx = RoutineEx;
+        Item->Context = Context;
+        Item->Referenced = IopIsIoObject(Item->IoObject);
+        if (Item->Referenced) {
+            ObReferenceObject(Item->IoObject);
+        }
+    }
+    ExQueueWorkItem(&Item->WorkItem, QueueType);
+}
+
+VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                     PVOID Context)
+{
+    IopQueueWorkItem(IoWorkItem, WorkerRoutine, NULL, QueueType, Context);
+}
+
+VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                       PVOID Context)
+{
+    IopQueueWorkItem(IoWorkItem, NULL, WorkerRoutine, QueueType, Context);
+}
+
+/* Interrupts. */
+
+/* Interprocessor interrupts are above every device. */
+static BOOLEAN IopIsDeviceLevel(KIRQL Irql)
+{
+    return Irql > DISPATCH_LEVEL && Irql < IPI_LEVEL;
+}
+
+static VOID IopCheckPassiveLevel(ULONG_PTR Routine)
+{
+    if (KeGetCurrentIrql() != PASSIVE_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, PASSIVE_LEVEL, KeGetCurrentIrql(), 0, Routine);
+    }
+}
+
+NTSTATUS IoConnectInterrupt(PKINTERRUPT *Interrupt, PKSERVICE_ROUTINE ServiceRoutine, PVOID ServiceContext,
+                            PKSPIN_LOCK SpinLock, ULONG Vector, KIRQL Irql, KIRQL SynchronizeIrql,
+                            KINTERRUPT_MODE InterruptMode, BOOLEAN ShareVector, KAFFINITY ProcessorEnableMask,
+                            BOOLEAN FloatingSave)
+{
+    KINTERRUPT Template = {
+        .Type = InterruptObject,
+        .Irql = Irql,
+        .SynchronizeIrql = SynchronizeIrql,
+        .ShareVector = ShareVector != FALSE,
+        .Mode = InterruptMode,
+        .Vector = Vector,
+        .ServiceRoutine = ServiceRoutine,
+        .ServiceContext = ServiceContext,
+        .ActualLock = SpinLock,
+        .ProcessorEnableMask = ProcessorEnableMask & KeQueryActiveProcessors(),
+    };
+    UNREFERENCED_PARAMETER(FloatingSave);
+    IopCheckPassiveLevel((ULONG_PTR)IoConnectInterrupt);
+    *Interrupt = NULL;
+    if (ServiceRoutine == NULL || Vector >= KI_MAXIMUM_VECTOR || !IopIsDeviceLevel(Irql) ||
+        !IopIsDeviceLevel(SynchronizeIrql) || SynchronizeIrql < Irql || Template.ProcessorEnableMask == 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    PKINTERRUPT Connected = HalAllocate(sizeof(*Connected), KI_CACHE_LINE);
+    if (Connected == NULL) {
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *Connected = Template;
+    if (SpinLock == NULL) {
+        Connected->ActualLock = &Connected->SpinLock;
+    }
+    NTSTATUS Status = KiConnectInterrupt(Connected);
+    if (!NT_SUCCESS(Status)) {
+        HalFree(Connected);
+        return Status;
+    }
+    *Interrupt = Connected;
+    return Status;
+}
+
+VOID IoDisconnectInterrupt(PKINTERRUPT Interrupt)
+{
+    IopCheckPassiveLevel((ULONG_PTR)IoDisconnectInterrupt);
+    KiDisconnectInterrupt(Interrupt);
+    HalFree(Interrupt);
+}
+
+/* The stack. */
+
+VOID IoGetStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit)
+{
+    HalQueryStackLimits(LowLimit, HighLimit);
 }

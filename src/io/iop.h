@@ -4,7 +4,7 @@
 
 #include <interlock/io.h>
 
-#include "../ke/callback.h"
+#include "../ke/verifier.h"
 #include "../ps/psp.h"
 
 #define IOP_IRP_TAG 0x20707249u    /* "Irp " */
@@ -99,11 +99,11 @@ NTSTATUS IopCreateDriver(PCUNICODE_STRING Name, PDRIVER_INITIALIZE DriverEntry, 
 VOID IopOpenDevice(PDEVICE_OBJECT Device, LONG Change); /* counts file objects; the last one deletes a device marked for
                                                            deletion */
 
-/* cancel.c. With the cancel spinlock held, which the routine releases at Irql. Callback: of before it was acquired. */
+/* irp.c. With the cancel spinlock held, which the routine releases at Irql. Callback: of before it was acquired. */
 VOID IopCallCancelRoutine(PDRIVER_CANCEL Routine, PDEVICE_OBJECT Device, PIRP Irp, KIRQL Irql,
                           const KI_CALLBACK *Callback);
 
-/* startio.c */
+/* device.c */
 VOID IopFreeTimer(PDEVICE_OBJECT Device);
 
 /* irp.c */
@@ -114,7 +114,7 @@ PIRP IopBuildControl(ULONG Code, PDEVICE_OBJECT Device, PVOID Input, ULONG Input
                      ULONG OutputLength, BOOLEAN Internal);
 VOID IopDiscardIrp(PIRP Irp);      /* built and never sent */
 
-/* complete.c */
+/* irp.c */
 VOID IopQueueToThread(PIRP Irp);   /* of the calling thread, which it is delivered to */
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * test.c: lets a test take the part of the I/O manager (interlock/iotest.h).
+ * test.c: lets a test take the part of the I/O manager (interlock/io.h).
  *
  * A request owns its packet. Its completion routine copies what was read, records the status, sets Done and returns
  * STATUS_MORE_PROCESSING_REQUIRED; IoTestFinish frees the packet. So any thread may cancel the request until it is
- * finished (cancel.c, requirement 4).
+ * finished (irp.c, requirement 4 of cancelling).
  */
-#include <interlock/iotest.h>
+#include <interlock/io.h>
 
 #include "iop.h"
 
-#include "../ob/namespace.h"
+#include "../ob/obp.h"
 
 #define IOP_LONGEST_DRIVER_NAME 64
 

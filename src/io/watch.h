@@ -43,8 +43,6 @@ NTSTATUS IopInitializeWatch(PIOP_WATCH Watch, ULONG Events, PVOID Object, VOID (
 NTSTATUS IopPrepareKeeper(VOID);          /* afterwards IopAttachDescriptor fails only if the host has no memory */
 NTSTATUS IopAttachDescriptor(PIOP_WATCH Watch, LONG Descriptor); /* takes it over, unless that fails */
 LONG IopDescriptorOf(PIOP_WATCH Watch);   /* at PASSIVE_LEVEL; below 0: it is lost */
-BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch); /* at any level; FALSE: it is lost, or only a repair can decide */
-VOID IopRequestRepair(VOID);              /* at DISPATCH_LEVEL too: every routine checks again soon */
 NTSTATUS IopArmWatch(PIOP_WATCH Watch);   /* STATUS_FILE_CLOSED: it has no descriptor */
 VOID IopDeleteWatch(PIOP_WATCH Watch);    /* while the object is being deleted; closes the descriptor */
 

@@ -1,13 +1,12 @@
 /*
- * apc.c: asynchronous procedure calls.
+ * apc.c: what interrupts a thread's wait: asynchronous procedure calls, and alerts.
  *
  * Under ApcQueueLock: the two lists of a thread and KAPC.Inserted. Special kernel APCs (without a NormalRoutine) precede
  * normal ones, up to LastSpecial. The register's Apc, SpecialApc and UserApc bits say what the lists hold; they change
  * under the lock, too, so a wait never ends for an APC that has already been taken.
  */
+#include "verifier.h"
 #include "wait.h"
-
-#include "callback.h"
 
 VOID KeInitializeApc(PRKAPC Apc, PRKTHREAD Thread, KAPC_ENVIRONMENT Environment, PKKERNEL_ROUTINE KernelRoutine,
                      PKRUNDOWN_ROUTINE RundownRoutine, PKNORMAL_ROUTINE NormalRoutine, KPROCESSOR_MODE ApcMode,
@@ -37,18 +36,6 @@ static PKAPC KiApcOf(PLIST_ENTRY Entry)
     return CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
 }
 
-/* Returns the pending bits of the register for it. */
-static ULONG KiLinkApc(PKAPC_STATE State, PKAPC Apc)
-{
-    if (KiIsSpecial(Apc)) {
-        InsertHeadList(State->LastSpecial, &Apc->ApcListEntry);
-        State->LastSpecial = &Apc->ApcListEntry;
-        return KI_WAIT_APC | KI_WAIT_SPECIAL_APC;
-    }
-    InsertTailList(&State->ApcListHead[(UCHAR)Apc->ApcMode], &Apc->ApcListEntry);
-    return Apc->ApcMode == UserMode ? KI_WAIT_USER_APC : KI_WAIT_APC;
-}
-
 BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument2, KPRIORITY Increment)
 {
     PKTHREAD Current = KiCurrentThread();
@@ -61,7 +48,14 @@ BOOLEAN KeInsertQueueApc(PRKAPC Apc, PVOID SystemArgument1, PVOID SystemArgument
         Apc->Inserted = TRUE;
         Apc->SystemArgument1 = SystemArgument1;
         Apc->SystemArgument2 = SystemArgument2;
-        ULONG Pending = KiLinkApc(&Thread->ApcState, Apc);
+        ULONG Pending = Apc->ApcMode == UserMode ? KI_WAIT_USER_APC : KI_WAIT_APC;
+        if (KiIsSpecial(Apc)) {
+            InsertHeadList(Thread->ApcState.LastSpecial, &Apc->ApcListEntry);
+            Thread->ApcState.LastSpecial = &Apc->ApcListEntry;
+            Pending = KI_WAIT_APC | KI_WAIT_SPECIAL_APC;
+        } else {
+            InsertTailList(&Thread->ApcState.ApcListHead[(UCHAR)Apc->ApcMode], &Apc->ApcListEntry);
+        }
         /* relaxed: the lists are read under the lock; KiInterruptWait or the thread's commit act on the bits */
         __atomic_fetch_or(&Thread->WaitRegister, Pending, __ATOMIC_RELAXED);
     }
@@ -118,6 +112,7 @@ BOOLEAN KeRemoveQueueApc(PRKAPC Apc)
 /* A copy, because the kernel routine may free the APC. */
 typedef struct _KI_APC_CALL {
     PKAPC Apc;
+    KIRQL OldIrql;
     PKKERNEL_ROUTINE KernelRoutine;
     PKNORMAL_ROUTINE NormalRoutine;
     PVOID NormalContext;
@@ -125,6 +120,7 @@ typedef struct _KI_APC_CALL {
     PVOID SystemArgument2;
 } KI_APC_CALL, *PKI_APC_CALL;
 
+/* Raises to APC_LEVEL in the section: a thread that ended between its end and the kernel routine would lose the APC. */
 static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Call)
 {
     PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[(UCHAR)Mode];
@@ -138,12 +134,14 @@ static BOOLEAN KiTakeApc(PKTHREAD Thread, KPROCESSOR_MODE Mode, PKI_APC_CALL Cal
                 (!Thread->ApcState.KernelApcInProgress && Thread->KernelApcDisable == 0);
         if (Taken) {
             *Call = (KI_APC_CALL){Apc,
+                                  Thread->Irql,
                                   Apc->KernelRoutine,
                                   Apc->NormalRoutine,
                                   Apc->NormalContext,
                                   Apc->SystemArgument1,
                                   Apc->SystemArgument2};
             KiUnlinkApc(Apc);
+            Thread->Irql = APC_LEVEL;
         }
     }
     if (!Taken) {
@@ -168,30 +166,16 @@ static VOID KiCheckApcLevel(PKTHREAD Thread, KIRQL Expected, ULONG_PTR Routine, 
     }
 }
 
-static VOID KiCallNormalRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
-{
-    PKNORMAL_ROUTINE NormalRoutine = Call->NormalRoutine;
-    KI_CALLBACK Callback;
-    Thread->ApcState.KernelApcInProgress = TRUE;
-    KiBeginCallback(Thread, &Callback);
-    NormalRoutine(Call->NormalContext, Call->SystemArgument1, Call->SystemArgument2);
-    KiCheckApcLevel(Thread, PASSIVE_LEVEL, KI_NORMAL_ROUTINE_OF_APC, Call, NormalRoutine);
-    KiEndCallback(Thread, &Callback, KiCallbackApc, (PVOID)NormalRoutine);
-    Thread->ApcState.KernelApcInProgress = FALSE;
-}
-
+/* At APC_LEVEL, and returns there: the caller lowers to Call->OldIrql. */
 static VOID KiCallKernelRoutine(PKTHREAD Thread, PKI_APC_CALL Call)
 {
     PKNORMAL_ROUTINE NormalRoutine = Call->NormalRoutine;
-    KIRQL OldIrql = Thread->Irql;
     KI_CALLBACK Callback;
-    Thread->Irql = APC_LEVEL;
     KiBeginCallback(Thread, &Callback);
     Call->KernelRoutine(Call->Apc, &Call->NormalRoutine, &Call->NormalContext, &Call->SystemArgument1,
                         &Call->SystemArgument2);
     KiCheckApcLevel(Thread, APC_LEVEL, KI_KERNEL_ROUTINE_OF_APC, Call, NormalRoutine);
     KiEndCallback(Thread, &Callback, KiCallbackApc, (PVOID)Call->KernelRoutine);
-    Thread->Irql = OldIrql;
 }
 
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread)
@@ -212,6 +196,7 @@ static BOOLEAN KiHasKernelApc(PKTHREAD Thread)
 VOID KiDeliverApc(PKTHREAD Thread)
 {
     KI_APC_CALL Call;
+    KI_CALLBACK Callback;
     if (__atomic_load_n(&Thread->WaitRegister, __ATOMIC_RELAXED) & KI_WAIT_THREAD_WANTED) {
         KiStartWantedThreads(Thread);
     }
@@ -222,8 +207,17 @@ VOID KiDeliverApc(PKTHREAD Thread)
         }
         BOOLEAN Normal = Call.NormalRoutine != NULL;
         KiCallKernelRoutine(Thread, &Call);
-        if (Normal && Call.NormalRoutine != NULL) {
-            KiCallNormalRoutine(Thread, &Call);
+        PKNORMAL_ROUTINE NormalRoutine = Normal ? Call.NormalRoutine : NULL;
+        /* Before the level drops: a thread whose APC is in progress is not ended. */
+        Thread->ApcState.KernelApcInProgress |= NormalRoutine != NULL;
+        __atomic_signal_fence(__ATOMIC_RELEASE); /* for the interrupt, which runs on this thread */
+        Thread->Irql = Call.OldIrql;
+        if (NormalRoutine != NULL) {
+            KiBeginCallback(Thread, &Callback);
+            NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
+            KiCheckApcLevel(Thread, PASSIVE_LEVEL, KI_NORMAL_ROUTINE_OF_APC, &Call, NormalRoutine);
+            KiEndCallback(Thread, &Callback, KiCallbackApc, (PVOID)NormalRoutine);
+            Thread->ApcState.KernelApcInProgress = FALSE;
         }
     }
     KiExitIfRequested(Thread);
@@ -235,9 +229,13 @@ VOID KiDeliverUserApcs(PKTHREAD Thread)
     KI_APC_CALL Call;
     while (!KiIsExiting(Thread) && KiTakeApc(Thread, UserMode, &Call)) {
         KiCallKernelRoutine(Thread, &Call);
+        Thread->Irql = Call.OldIrql;
         if (Call.NormalRoutine != NULL) {
             UCHAR ServiceDepth = Thread->ServiceDepth;
             Thread->ServiceDepth = 0;
+            if (KiIsDeliveryPending(Thread)) {
+                KiDeliverApc(Thread); /* what was requested while the kernel routine ran */
+            }
             Call.NormalRoutine(Call.NormalContext, Call.SystemArgument1, Call.SystemArgument2);
             Thread->ServiceDepth = ServiceDepth;
         }
@@ -322,4 +320,55 @@ BOOLEAN KeAreAllApcsDisabled(VOID)
 {
     PKTHREAD Thread = KiCurrentThread();
     return Thread->SpecialApcDisable != 0 || Thread->Irql >= APC_LEVEL;
+}
+
+/*
+ * Thread alerts, and waiting until another thread alerts this one by its id. Both are pending bits of the wait
+ * status register.
+ *
+ * 1. An alert by id is the AlertByIdPending bit, so it stays pending until the thread waits for it, and two merge into
+ *    one. It neither ends nor satisfies any other wait.
+ * 2. The bit is set by a read-modify-write even if it is already pending: a thread that takes the alert sees what every
+ *    thread that alerted it did before.
+ * 3. A wait that finds the alert pending, or sees it arrive while it spins, neither sleeps nor begins: the register is
+ *    all that both sides touch.
+ * 4. The wait is not alertable, and has no object, so a suspension converts it. Its one block shows the hint.
+ * The wait itself is in wait.c.
+ */
+
+static VOID KiCheckMode(KPROCESSOR_MODE Mode)
+{
+    if ((UCHAR)Mode >= MaximumMode) {
+        RtlFailFast(FAST_FAIL_INVALID_ARG);
+    }
+}
+
+BOOLEAN KeAlertThread(PKTHREAD Thread, KPROCESSOR_MODE AlertMode)
+{
+    KiCheckMode(AlertMode);
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    ULONG Before = KiInterruptWait(Thread, KI_WAIT_ALERT | KI_WAIT_ALERTED((UCHAR)AlertMode), ALERT_INCREMENT);
+    KiExitDispatcher(Current);
+    return (Before & KI_WAIT_ALERTED((UCHAR)AlertMode)) != 0;
+}
+
+BOOLEAN KeTestAlertThread(KPROCESSOR_MODE AlertMode)
+{
+    KiCheckMode(AlertMode);
+    return KiClearAlert(KiCurrentThread(), AlertMode);
+}
+
+ULONG KeAlertResumeThread(PKTHREAD Thread)
+{
+    KeAlertThread(Thread, KernelMode);
+    return KeResumeThread(Thread);
+}
+
+VOID KeAlertThreadById(PKTHREAD Thread)
+{
+    PKTHREAD Current = KiCurrentThread();
+    KiEnterDispatcher(Current);
+    KiInterruptWait(Thread, KI_WAIT_ALERT_BY_ID_PENDING, ALERT_INCREMENT);
+    KiExitDispatcher(Current);
 }

@@ -8,8 +8,8 @@
 #ifndef INTERLOCK_KE_DEBUGDATA_H
 #define INTERLOCK_KE_DEBUGDATA_H
 
-#include "prcb.h"
-#include "timertable.h"
+#include "irql.h"
+#include "timer.h"
 
 /*
  * The block that a debugger searches for, in a live process or in a core file: by its symbol, or in a program without
@@ -48,7 +48,6 @@ extern NTKERNELAPI KD_DEBUGGER_DATA KdDebuggerDataBlock;
     static const ULONG Name[] = {__VA_ARGS__};                                                                         \
     KD_REGISTER_ROOT(Name)
 
-VOID KdInitSystem(VOID); /* the roots are valid from now on */
 
 #define KDP_MEMBER(Type, Member) FIELD_OFFSET(Type, Member), sizeof(((Type *)0)->Member)
 

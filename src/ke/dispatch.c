@@ -72,23 +72,6 @@ VOID KiRemoveDormant(PKWAIT_BLOCK Block)
     KiChangeSpareLong(Block, KI_DORMANT, 0);
 }
 
-/* Of a WaitAll: its block goes behind the eligible blocks that are older. A dequeuer's number is 0: it stays in front. */
-static VOID KiMakeEligible(PKWAIT_BLOCK Block)
-{
-    PLIST_ENTRY Head = &((PDISPATCHER_HEADER)Block->Object)->WaitListHead;
-    ULONG64 Number = Block->Thread->WaitAllNumber;
-    if (!KiIsDormant(Block)) {
-        return;
-    }
-    KiRemoveDormant(Block);
-    PLIST_ENTRY Older = KiEndOfEligible(Block->Object)->Blink;
-    while (Older != Head && (ULONG_PTR)KiBlockOfEntry(Older)->SparePtr >= Number) {
-        Older = Older->Blink;
-    }
-    Block->SparePtr = (PVOID)Number;
-    InsertHeadList(Older, &Block->WaitListEntry);
-}
-
 /* Prefers an object without waiters: it will be signaled for this wait alone. If all objects are signaled, the wait is
    about to be abandoned, and any object is fine. */
 static PKWAIT_BLOCK KiChooseWatched(PKTHREAD Thread)
@@ -149,22 +132,6 @@ static BOOLEAN KiHasMark(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     return (__atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT) == Peers->Mark;
 }
 
-/* Without a lock: a peer that is neither signaled nor locked, or NULL. The search begins behind Block, so signals that
-   arrive in the order of the objects examine one or two peers each. */
-static PKWAIT_BLOCK KiFindUnsignaled(PKWAIT_BLOCK Block)
-{
-    PKTHREAD Thread = Block->Thread;
-    PKWAIT_BLOCK Peer = Block;
-    for (ULONG Left = Thread->WaitBlockCount; Left > 1; Left -= 1) {
-        Peer = Peer + 1 != Thread->WaitBlockList + Thread->WaitBlockCount ? Peer + 1 : Thread->WaitBlockList;
-        ULONG64 Word = KiReadHeader(Peer->Object);
-        if (!(Word & KI_LOCKED) && !KiIsSignaledFor(Peer->Object, Word, Thread)) {
-            return Peer;
-        }
-    }
-    return NULL;
-}
-
 /* By rule 5. */
 static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG64 *Word)
 {
@@ -175,15 +142,24 @@ static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG
     return KiTryLockObject(Header, Word);
 }
 
-/* With Peer's object locked: TRUE if it is not signaled and watched now. The block of a wait that has ended, or that a
-   suspension is unlinking, is no longer Active. */
+/* With Peer's object locked: TRUE if it is not signaled and watched now. The block goes behind the eligible blocks that are
+   older than its wait. A dequeuer's number is 0: it stays in front. The block of a wait that has ended, or that a suspension
+   is unlinking, is no longer Active, and stays where it is. */
 static BOOLEAN KiWatch(PKWAIT_BLOCK Peer, ULONG64 Word)
 {
-    if (KiIsSignaledFor(Peer->Object, Word, Peer->Thread)) {
+    PDISPATCHER_HEADER Header = Peer->Object;
+    ULONG64 Number = Peer->Thread->WaitAllNumber;
+    if (KiIsSignaledFor(Header, Word, Peer->Thread)) {
         return FALSE;
     }
-    if (Peer->BlockState == WaitBlockActive) {
-        KiMakeEligible(Peer);
+    if (Peer->BlockState == WaitBlockActive && KiIsDormant(Peer)) {
+        KiRemoveDormant(Peer);
+        PLIST_ENTRY Older = KiEndOfEligible(Header)->Blink;
+        while (Older != &Header->WaitListHead && (ULONG_PTR)KiBlockOfEntry(Older)->SparePtr >= Number) {
+            Older = Older->Blink;
+        }
+        Peer->SparePtr = (PVOID)Number;
+        InsertHeadList(Older, &Peer->WaitListEntry);
     }
     return TRUE;
 }
@@ -211,10 +187,16 @@ static BOOLEAN KiIsLockedElsewhere(PKI_PEERS Peers, PVOID Object)
 static BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
 {
     PKTHREAD Thread = Block->Thread;
-    PKWAIT_BLOCK Peer;
+    PKWAIT_BLOCK Peer = Block;
     ULONG64 Word;
 
-    while ((Peer = KiFindUnsignaled(Block)) != NULL) {
+    /* The peek begins behind Block, so signals that arrive in the order of the objects examine one or two peers each. */
+    for (ULONG Left = Thread->WaitBlockCount; Left > 1; Left -= 1) {
+        Peer = Peer + 1 != Thread->WaitBlockList + Thread->WaitBlockCount ? Peer + 1 : Thread->WaitBlockList;
+        Word = KiReadHeader(Peer->Object);
+        if ((Word & KI_LOCKED) || KiIsSignaledFor(Peer->Object, Word, Thread)) {
+            continue;
+        }
         if (!KiLockByAddress(Peers, Peer->Object, &Word)) {
             return FALSE;
         }
@@ -302,23 +284,15 @@ BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released
     return TRUE;
 }
 
-static VOID KiSatisfyAny(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+/* Many: of a wait for any of many objects, see wait.c. */
+FORCEINLINE VOID KiSatisfyAny(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, BOOLEAN Many,
+                              PKI_READY Released)
 {
     PKTHREAD Thread = Block->Thread;
     USHORT Key = Block->WaitKey;
-    if (KiEndWaitOfBlock(Block, Key, Released) && KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
-        Thread->WaitStatus = STATUS_ABANDONED_WAIT_0 + Key;
-    }
-}
-
-/* Of a wait for any of many objects: see manyobjects.c. */
-static VOID KiSatisfyMany(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
-{
-    PKTHREAD Thread = Block->Thread;
-    USHORT Key = Block->WaitKey;
-    if (KiEndWaitOfBlock(Block, KI_MANY_WAIT_0 + Key, Released) &&
+    if (KiEndWaitOfBlock(Block, KiStatusOfIndex(STATUS_WAIT_0, Key, Many), Released) &&
         KiConsumeLocked(Header, Word, Thread) == STATUS_ABANDONED) {
-        Thread->WaitStatus = KI_MANY_ABANDONED_0 + Key;
+        Thread->WaitStatus = KiStatusOfIndex(STATUS_ABANDONED_WAIT_0, Key, Many);
     }
 }
 
@@ -347,16 +321,6 @@ static VOID KiSatisfyAll(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK 
     KiMakeReady(Released, Thread);
 }
 
-static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
-{
-    KiConsumeLocked(Header, Word, NULL);
-    RemoveEntryList(&Block->WaitListEntry);
-    Block->SparePtr = NULL;
-    *Released->LastNotification = Block;
-    Released->LastNotification = &Block->SparePtr;
-    __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
-}
-
 /* Where one signal can release several waits, the peers of all of them are locked before anything changes. */
 static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
 {
@@ -373,6 +337,9 @@ static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
 
 BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
 {
+    if (!KiIsEligible(Header, Before->Flink)) {
+        return TRUE; /* usually WaitAlls that watch other objects, which must cost this signal nothing */
+    }
     BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
                                                          : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
     KI_PEERS Peers = {.Held = Header, .Before = Before, .Highest = Header,
@@ -385,7 +352,7 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
         Next = Entry->Flink;
         switch (Block->WaitType) {
         case WaitAny:
-            KiSatisfyAny(Header, Word, Block, Released);
+            KiSatisfyAny(Header, Word, Block, FALSE, Released);
             break;
         case WaitAll:
             Locked = Several || KiLockPeers(&Peers, Block);
@@ -395,10 +362,15 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
             break;
         case WaitNotification:
         case WaitDpc:
-            KiSatisfyNotification(Header, Word, Block, Released);
+            KiConsumeLocked(Header, Word, NULL);
+            RemoveEntryList(&Block->WaitListEntry);
+            Block->SparePtr = NULL;
+            *Released->LastNotification = Block;
+            Released->LastNotification = &Block->SparePtr;
+            __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
             break;
         case KI_MANY_BLOCK:
-            KiSatisfyMany(Header, Word, Block, Released);
+            KiSatisfyAny(Header, Word, Block, TRUE, Released);
             break;
         case KI_WATCH_BLOCK:
             KiEndWaitOfBlock(Block, STATUS_WAIT_0, Released);
@@ -435,34 +407,24 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     }
 }
 
-static VOID KiReadyReleasedThread(PKI_READY Released, PKTHREAD Thread)
-{
-    KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
-    KiReadyThread(Thread, ToFloor > Released->Increment ? ToFloor : Released->Increment);
-}
-
-static DECLSPEC_NOINLINE VOID KiReadyAllReleased(PKI_READY Released)
+/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h explains why. */
+VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD NextThread;
     for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
+        KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
+        KPRIORITY Increment = ToFloor > Released->Increment ? ToFloor : Released->Increment;
         NextThread = Thread->ReadyNext;
-        KiReadyReleasedThread(Released, Thread);
+        if (NextThread == NULL && Released->Notifications == NULL) {
+            KiReadyThread(Thread, Increment);
+            return;
+        }
+        KiReadyThread(Thread, Increment);
     }
     PKWAIT_BLOCK NextBlock;
     for (PKWAIT_BLOCK Block = Released->Notifications; Block != NULL; Block = NextBlock) {
         NextBlock = Block->SparePtr;
         KiDeliverNotification(Block);
-    }
-}
-
-/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h explains why. */
-VOID KiReadyReleased(PKI_READY Released)
-{
-    PKTHREAD Thread = Released->First;
-    if (Thread != NULL && Thread->ReadyNext == NULL && Released->Notifications == NULL) {
-        KiReadyReleasedThread(Released, Thread);
-    } else {
-        KiReadyAllReleased(Released);
     }
 }
 

@@ -12,9 +12,8 @@
  * expect anyway. This includes the first threaded DPC, if it is queued where no thread may be created, for example by a
  * timer.
  */
-#include "dpc.h"
-#include "callback.h"
-#include "freedmemory.h"
+#include "irql.h"
+#include "verifier.h"
 
 #include "park.h"
 
@@ -211,9 +210,22 @@ NTSTATUS KeSetTargetProcessorDpcEx(PKDPC Dpc, PPROCESSOR_NUMBER ProcNumber)
     return STATUS_SUCCESS;
 }
 
-FORCEINLINE BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, PVOID SystemArgument1,
-                                 PVOID SystemArgument2, KI_DPC_RELEASE *Release, PVOID Context)
+static DECLSPEC_NOINLINE BOOLEAN KiHasDpcThread(PKTHREAD Thread, PKPRCB Prcb)
 {
+    if (!KiHasOwnThread(&Prcb->Dpc.Own)) {
+        KiRequestOwnThread(Thread, &Prcb->Dpc.Own);
+    }
+    return KiHasOwnThread(&Prcb->Dpc.Own);
+}
+
+/* At DISPATCH_LEVEL or above. */
+FORCEINLINE BOOLEAN KiQueueDpc(PKTHREAD Thread, PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2,
+                               KI_DPC_RELEASE *Release, PVOID Context)
+{
+    ULONG Number = __atomic_load_n(&Dpc->Number, __ATOMIC_RELAXED);
+    PKPRCB Prcb = Number < KI_DPC_TARGETED ? Thread->Prcb : KiProcessorBlock[Number - KI_DPC_TARGETED];
+    BOOLEAN Threaded = Dpc->Type == ThreadedDpcObject && KiHasDpcThread(Thread, Prcb);
+    PKDPC_DATA Data = &Prcb->DpcData[Threaded ? KI_DPC_THREADED : KI_DPC_NORMAL];
     PVOID Free = NULL;
     KIRQL OldIrql = KiLockDpcData(Thread, Data);
     /* acquire: pairs with the release in KiTakeOut, whose reads of the arguments came before */
@@ -234,26 +246,7 @@ FORCEINLINE BOOLEAN KiPutInQueue(PKTHREAD Thread, PKDPC_DATA Data, PRKDPC Dpc, P
         Release(Context);
     }
     KiUnlockDpcData(Thread, Data, OldIrql);
-    return Inserted;
-}
-
-static DECLSPEC_NOINLINE BOOLEAN KiHasDpcThread(PKTHREAD Thread, PKPRCB Prcb)
-{
-    if (!KiHasOwnThread(&Prcb->Dpc.Own)) {
-        KiRequestOwnThread(Thread, &Prcb->Dpc.Own);
-    }
-    return KiHasOwnThread(&Prcb->Dpc.Own);
-}
-
-/* At DISPATCH_LEVEL or above. */
-FORCEINLINE BOOLEAN KiQueueDpc(PKTHREAD Thread, PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2,
-                               KI_DPC_RELEASE *Release, PVOID Context)
-{
-    ULONG Number = __atomic_load_n(&Dpc->Number, __ATOMIC_RELAXED);
-    PKPRCB Prcb = Number < KI_DPC_TARGETED ? Thread->Prcb : KiProcessorBlock[Number - KI_DPC_TARGETED];
-    BOOLEAN Threaded = Dpc->Type == ThreadedDpcObject && KiHasDpcThread(Thread, Prcb);
-    PKDPC_DATA Data = &Prcb->DpcData[Threaded ? KI_DPC_THREADED : KI_DPC_NORMAL];
-    if (!KiPutInQueue(Thread, Data, Dpc, SystemArgument1, SystemArgument2, Release, Context)) {
+    if (!Inserted) {
         return FALSE;
     }
     if (Threaded) {

@@ -16,7 +16,7 @@
  */
 #include <interlock/exception.h>
 
-#include "callback.h"
+#include "verifier.h"
 #include "ki.h"
 
 #define KI_TRY_RAISED 1

@@ -10,6 +10,11 @@
  * 2. A thread that finds locks held yields when it has had its processor for a while (hal/fairshare.c). If more threads
  *    than processors contend for a lock and hardly any of them sleeps, this is their turn, not the host's much longer
  *    slice.
+ * 3. In a crowd, dozens of threads to a processor, a thread queues for a held lock as soon as it has spun in vain. While
+ *    a thread is queued the inline fast paths fail, so threads in lockstep that never find the lock held pass waiters
+ *    instead. There a pass counts as contention and 2 ends their turns. It buys a fairness of 0.5 to 0.6 for 64 threads
+ *    on 2 processors, for half of the throughput. (Rejected for fewer threads: their turns are short enough; and for
+ *    sharers, which would all wait behind the queue.)
  *
  * The count of passes needs no space in the lock: a thread that overtakes others repeatedly uses one lock. The count is
  * that of the lock at which it last overtook a waiter. The address is only compared. A new lock at an old address
@@ -18,7 +23,7 @@
 #ifndef INTERLOCK_KE_FAIRNESS_H
 #define INTERLOCK_KE_FAIRNESS_H
 
-#include "ki.h"
+#include "park.h"
 
 #define KI_TURN 4096
 #define KI_LONGEST_TURN (8 * KI_TURN)
@@ -54,6 +59,25 @@ FORCEINLINE BOOLEAN KiIsTurnOver(PKTHREAD Thread, volatile VOID *Lock)
 FORCEINLINE VOID KiCountContention(PKTHREAD Thread)
 {
     HalCountContention(&Thread->HostTurn);
+}
+
+/* After the release that KiCountPass has counted. */
+FORCEINLINE VOID KiEndPass(PKTHREAD Thread, BOOLEAN Yields)
+{
+    if (HalIsCrowded()) {
+        KiCountContention(Thread);
+    } else if (Yields) {
+        KiYieldOnce();
+    }
+}
+
+/* KiBeginPatience for a lock: see 3. */
+FORCEINLINE VOID KiBeginLockPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
+{
+    KiBeginPatience(Patience, Thread, Use);
+    if (HalIsCrowded()) {
+        Patience->Yields = 0;
+    }
 }
 
 #endif

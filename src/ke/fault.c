@@ -1,5 +1,19 @@
-/* fault.c: allocations that fail on purpose. Theory in fault.h. */
-#include "fault.h"
+/*
+ * fault.c: allocations that fail on purpose.
+ *
+ * A round fails one allocation: the first one whose call stack has not failed before. A stack is identified by a number
+ * computed from the modules and offsets of its innermost frames, so it is the same in every run of the same program.
+ * VfNextFault begins a round. With INTERLOCK_FAULTS a round is a run of the program: the file lists the stacks that
+ * failed in earlier runs. A stack is written to the file before its allocation fails, so a run that crashes has
+ * recorded it.
+ *
+ *     fault RUN STACK innermost < caller < ...
+ *     leak RUN BLOCKS
+ *
+ * `interlock faults` adds lines of its own: how a run ended. With INTERLOCK_FAULTS_RUN several processes form one run,
+ * in which one allocation fails. INTERLOCK_FAULTS_ONLY fails only this stack, each time.
+ */
+#include "ki.h"
 
 #include <interlock/verifier.h>
 #include <stdio.h>
@@ -26,11 +40,6 @@ static VF_FAULT KiFault;
 static PCSTR KiFaultFile;              /* NULL: rounds are VfNextFault's */
 static ULONG KiFaultRun;
 static ULONG64 KiFaultOnly;            /* 0: each stack */
-
-static ULONG64 KiMixStack(ULONG64 Hash, ULONG64 Value)
-{
-    return (Hash ^ Value) * 0x100000001b3ull ^ Hash >> 29;
-}
 
 /* FALSE: it is already in the set, or the set is full. A full set never grows, so nothing more fails. */
 static BOOLEAN KiAddStack(PKI_STACK_SET Set, ULONG64 Number)
@@ -68,20 +77,13 @@ static BOOLEAN KiMakeStackSets(VOID)
 
 /* The allocation. */
 
-static ULONG64 KiHashAddresses(const VF_FAULT *Fault)
+/* Stably: by modules and offsets, as in every run of the program; else by the addresses in this process. */
+static ULONG64 KiHashStack(const VF_FAULT *Fault, BOOLEAN Stably)
 {
     ULONG64 Hash = 0xcbf29ce484222325ull;
     for (ULONG Frame = 0; Frame < Fault->FrameCount; Frame++) {
-        Hash = KiMixStack(Hash, Fault->Frames[Frame]);
-    }
-    return Hash | 1;
-}
-
-static ULONG64 KiHashStably(const VF_FAULT *Fault)
-{
-    ULONG64 Hash = 0xcbf29ce484222325ull;
-    for (ULONG Frame = 0; Frame < Fault->FrameCount; Frame++) {
-        Hash = KiMixStack(Hash, HalQueryStableAddress(Fault->Frames[Frame]));
+        ULONG64 Value = Stably ? HalQueryStableAddress(Fault->Frames[Frame]) : Fault->Frames[Frame];
+        Hash = (Hash ^ Value) * 0x100000001b3ull ^ Hash >> 29;
     }
     return Hash | 1;
 }
@@ -109,7 +111,7 @@ static BOOLEAN KiChooseFault(PVF_FAULT Fault, ULONG64 Addresses)
     if (!KiFaultArmed || !KiAddStack(&KiPassedStacks, Addresses)) {
         return FALSE;
     }
-    Fault->Stack = KiHashStably(Fault);
+    Fault->Stack = KiHashStack(Fault, TRUE);
     if (KiFaultOnly != 0 ? Fault->Stack != KiFaultOnly : !KiAddStack(&KiFailedStacks, Fault->Stack)) {
         return FALSE;
     }
@@ -131,7 +133,7 @@ static BOOLEAN KiInjectFault(VOID)
     }
     Fault.FrameCount = HalCaptureStack(1, Fault.Frames, KI_FAULT_FRAMES);
     KiEnterLocked(&KiFaultLock);
-    KiChooseFault(&Fault, KiHashAddresses(&Fault));
+    KiChooseFault(&Fault, KiHashStack(&Fault, FALSE));
     KiExitLocked(&KiFaultLock, Thread);
     if (Fault.Injected && KiFaultFile != NULL) {
         KiRecordFault(&Fault);

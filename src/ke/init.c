@@ -1,15 +1,38 @@
 /* init.c: the start of the kernel, when the library is loaded. */
-#include "dispatch.h"
-
 #include "debugdata.h"
-#include "dpc.h"
-#include "fault.h"
-#include "interrupt.h"
+#include "dispatch.h"
+#include "irql.h"
 #include "lockorder.h"
 #include "park.h"
 #include "spinlock.h"
-#include "park.h"
+
 #include "../trace/trace.h"
+
+#include <string.h>
+
+/* The block that a debugger finds first. */
+
+extern const KD_ROOT __start_interlock_kd[] __attribute__((visibility("hidden")));
+extern const KD_ROOT __stop_interlock_kd[] __attribute__((visibility("hidden")));
+
+KD_DEBUGGER_DATA KdDebuggerDataBlock = {
+    .Magic = KD_DEBUGGER_DATA_MAGIC,
+    .Self = &KdDebuggerDataBlock,
+    .Size = sizeof(KD_DEBUGGER_DATA),
+    .Version = INTERLOCK_VERSION,
+    .FirstRoot = __start_interlock_kd,
+    .EndOfRoots = __stop_interlock_kd,
+};
+
+KD_REGISTER_ROOT(KiThreadChunk);
+KD_REGISTER_ROOT(KiThreadSlotsUsed);
+KD_REGISTER_ROOT(KiProcessorBlock);
+KD_REGISTER_ROOT(KeNumberProcessors);
+KD_REGISTER_ROOT(KiInitialProcessSlot);
+KD_REGISTER_ROOT(KiForkDepth);
+KD_REGISTER_ROOT(KiVerifierEnabled);
+
+/* The start. */
 
 #define KI_MAJOR_VERSION 10
 #define KI_MINOR_VERSION 0
@@ -35,6 +58,9 @@ extern const KI_INITIALIZER __start_interlock_init[] __attribute__((visibility("
 extern const KI_INITIALIZER __stop_interlock_init[] __attribute__((visibility("hidden")));
 
 BOOLEAN KiVerifierEnabled;
+#ifdef INTERLOCK_HOST
+BOOLEAN KiUnderValgrind;
+#endif
 ULONG KiDisableLightWeightSuspend;
 
 ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default)
@@ -64,6 +90,10 @@ static VOID KiReadSettings(VOID)
     KiDisableLightWeightSuspend = KiReadSetting("INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND", 0, 1, 0);
 #ifdef INTERLOCK_DEBUG
     KiVerifierEnabled = TRUE;
+#endif
+#ifdef INTERLOCK_HOST
+    PCSTR Preloaded = HalGetEnvironment("LD_PRELOAD"); /* valgrind adds its part that runs inside the program */
+    KiUnderValgrind = Preloaded != NULL && strstr(Preloaded, "/vgpreload_") != NULL;
 #endif
     KiOrderReadSettings();
 }
@@ -108,7 +138,8 @@ static VOID KiInitialize(VOID)
     KiInitializeCallDpc();
     KiInitialProcess.ProcessId = HalCurrentProcessId();
     KiDispatcherFence = !HalBarrierAllThreads();
-    KdInitSystem();
+    KdDebuggerDataBlock.LayoutHash = KdpLayoutHash();
+    KdDebuggerDataBlock.Ready = TRUE; /* the roots are valid from now on */
 }
 KI_INITIALIZER(KiInitializeKernel, KiInitialize);
 

@@ -56,12 +56,12 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
  *   bit  18    SuspendedUserMode: a lightweight suspend keeps the wait's mode here
  *   bit  19    SuspendedTimer: the suspended wait has a deadline; resume arms it again
  *   bit  20    Light: the current wait has no active WaitAny block, so a suspension may convert it
- *   bit  21    Exit: another thread wants this one to end (terminate.c)
+ *   bit  21    Exit: another thread wants this one to end (stop.c)
  *   bit  22    ExitOk: that may end the current wait
  *   bit  23    KernelAlert: the alert that last ended a wait was one of kernel mode
  *   bit  24    ThreadWanted: the thread has requested a thread of the library's own and starts it soon (ownthread.h)
  *   bit  25    Outside: the current wait has an object of the world, whose record has to be claimed first (outside.h)
- *   bit  26    Elsewhere: another thread has given this one a place to continue at after its wait (suspend.c)
+ *   bit  26    Elsewhere: another thread has given this one a place to continue at after its wait (stop.c)
  *
  * Invariants: bits 10-14, 17, 20, 22 and 25 change only when a wait begins or ends. The thread that clears Active by
  * compare-exchange ends the wait, and only that thread may consume an object for it. Any thread may set the pending bits
@@ -132,7 +132,7 @@ typedef struct _KTHREAD {
     KPROCESSOR_MODE PreviousMode;
     BOOLEAN EnableStackSwap;
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host interrupt */
-    volatile ULONG BorrowedHandle;   /* index of the handle whose object it uses without a reference: ob/borrow.h */
+    volatile ULONG BorrowedHandle;   /* index of the handle whose object it uses without a reference: ob/obp.h */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
@@ -157,14 +157,14 @@ typedef struct _KTHREAD {
     /* Suspension. */
     KI_LOCK ThreadLock;              /* priorities, affinity */
     KI_LOCK SuspendLock;
-    volatile ULONG InterruptState;   /* see hostinterrupt.c */
+    volatile ULONG InterruptState;   /* see stop.c */
     volatile ULONG InterruptsServed;
     CHAR SuspendCount;               /* under SuspendLock */
     volatile BOOLEAN InSchedulerApc; /* waits to be resumed, or is about to */
     volatile BOOLEAN WantsInterruptAgain; /* from the repeater */
     ULONG EndOrdinal;                /* it was the KiThreadsEnded-th thread to end */
     PVOID volatile InterruptFrame;   /* the registers at its suspension; NULL: not suspended, or by itself */
-    PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: suspend.c; or NULL */
+    PVOID volatile RegistersWanted;  /* KI_REGISTERS_WANTED, for its next host interrupt: stop.c; or NULL */
     HAL_PLACE Shown;                 /* where it was when its registers were read; under SuspendLock */
     HAL_PLACE Elsewhere;             /* with Elsewhere in the wait register */
     KAPC SchedulerApc;
@@ -212,8 +212,8 @@ typedef struct _KTHREAD {
     BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
-    PVOID ExpectedBugCheck;          /* innermost place that expects one, see expect.c */
-    struct _KI_CALL_FRAME *CallFrames; /* routines of drivers that the thread is in, see callback.h */
+    PVOID ExpectedBugCheck;          /* innermost place that expects one, see bugcheck.c */
+    struct _KI_CALL_FRAME *CallFrames; /* routines of drivers that the thread is in, see verifier.h */
     EXCEPTION_RECORD ExceptionRecord; /* the exception that was raised last, and */
     EXCEPTION_POINTERS ExceptionPointers; /* what a filter gets of it */
     NTSTATUS ExceptionCode;          /* the status that was caught last, */
@@ -221,7 +221,7 @@ typedef struct _KTHREAD {
     NTSTATUS ExitStatus;
 
     /* Identity and lifetime. */
-    volatile ULONG64 ExitRequest;    /* see terminate.c */
+    volatile ULONG64 ExitRequest;    /* see stop.c */
     struct _KTHREAD *NextDead;       /* links stopped threads that are not run down yet */
     ULONGLONG ExitTime;              /* with the processor times below: the last that the thread writes */
     ULONGLONG KernelTime;
@@ -262,12 +262,12 @@ FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
  *
  *     Prefix   ob      OBJECT_HEADER             ob/obp.h
  *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
- *     Trace    trace   KI_TRACE_THREAD           trace/recording.h
+ *     Trace    trace   TRACE_THREAD              trace/tracep.h
  *     Ex       ex      EXP_THREAD                ex/exp.h
  *     Wo       wo      WO_THREAD                 wo/outside.c
  *     Nt       nt      NTP_THREAD                nt/ntp.h
- *     Rtl      rtl     TEB                       rtl/teb.h
- *     Win32    win32   BASE_THREAD               win32/local.h
+ *     Rtl      rtl     TEB                       rtl/rtlp.h
+ *     Win32    win32   BASE_THREAD               win32/base.h
  *
  * From Tcb to Win32 a slot is zeroed for each new thread. ExKept (EXP_THREAD_KEPT) and NtKept (NTP_THREAD_KEPT) stay
  * with the slot: the next thread in it inherits them.
@@ -351,7 +351,7 @@ VOID KiRebuildFreeSlots(VOID);                   /* in a forked child */
 PKTHREAD KiThreadFromNumber(ULONG Slot);         /* NULL: never used */
 extern KI_LOCK KiSlotInitializationLock;         /* no slot gets a new thread meanwhile */
 
-/* terminate.c */
+/* stop.c: termination */
 /* Requests the end of another thread, which is not waited for. A thread that already ends is only resumed. */
 NTSTATUS KiTerminateThread(PKTHREAD Thread, NTSTATUS ExitStatus);
 VOID KiExitIfRequested(PKTHREAD Thread);         /* does not return if the current thread must end and may end here */
@@ -405,39 +405,25 @@ VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs all queued user APCs */
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* runs queued ones down; no more can be queued */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
-/* alert.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
+/* apc.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
 NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
 VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has ended or its slot was recycled */
 
-/* suspend.c */
+/* stop.c: suspension */
 VOID KiInitializeSuspension(PKTHREAD Thread);
-VOID KiShowRegisters(PKTHREAD Thread);           /* on the interrupted thread, for a thread that has requested them */
-VOID KiSuspendInterrupt(PKTHREAD Thread);        /* on the interrupted thread: parks it if it is suspended */
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
 /* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
 NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
-VOID KiForceResumeThread(PKTHREAD Thread);       /* in a dispatcher section: regardless of its count */
 
 /* mutant.c, queue.c */
 VOID KiAbandonMutants(PKTHREAD Thread);          /* by the thread itself, or in a forked child for one that stayed
                                                     behind */
 VOID KiLeaveQueue(PKTHREAD Thread);
 
-/* hostinterrupt.c */
-/* The thread, which the caller keeps alive, will check its wait register soon. STATUS_ACCESS_DENIED,
-   STATUS_INSUFFICIENT_RESOURCES: not before it next calls in. Sent: for KiInterruptArrives, or NULL. */
-typedef struct _KI_INTERRUPT_SENT {
-    ULONG Served;
-    BOOLEAN Slept;
-} KI_INTERRUPT_SENT, *PKI_INTERRUPT_SENT;
-NTSTATUS KiInterruptThread(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent);
+/* stop.c: the interrupt through the host */
 VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread checks outside the C library, if it is inside now */
-NTSTATUS KiInterruptThreadAgain(PKTHREAD Thread, PKI_INTERRUPT_SENT Sent); /* the last interrupt may be lost */
-/* FALSE: not yet, and perhaps never. Finally: the caller will not ask again. */
-BOOLEAN KiInterruptArrives(PKTHREAD Thread, const KI_INTERRUPT_SENT *Sent, BOOLEAN Finally);
-VOID KiEnsureInterruptsRepeat(VOID);              /* before a request that stops a thread, outside dispatcher sections */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
 VOID KiInterruptForkChild(PKTHREAD Survivor);
 
@@ -628,6 +614,11 @@ FORCEINLINE ULONG KiHostProcessor(ULONG Processors)
 /* Global settings, read once from the environment when the library is loaded. */
 /* INTERLOCK_VERIFIER, always on in debug builds; hidden: saves an indirection in the fast paths that read it */
 extern BOOLEAN KiVerifierEnabled __attribute__((visibility("hidden")));
+#ifdef INTERLOCK_HOST
+extern BOOLEAN KiUnderValgrind __attribute__((visibility("hidden"))); /* see KiInitializeBareHeader */
+#else
+#define KiUnderValgrind FALSE
+#endif
 extern ULONG KeNumberProcessors;    /* INTERLOCK_PROCESSORS, else the host's */
 extern ULONG KiDisableLightWeightSuspend; /* INTERLOCK_DISABLE_LIGHTWEIGHT_SUSPEND */
 VOID KiInitializeSystem(VOID);
@@ -670,5 +661,40 @@ typedef struct _KI_INITIALIZER {
 ULONG KiReadSetting(PCSTR Name, ULONG Minimum, ULONG Maximum, ULONG Default);
 
 #define KI_TICK 156250ULL /* 15.625 ms: NT's clock interrupt, the unit of WaitTime and quanta */
+
+/* Allocations that fail on purpose (fault.c). */
+#ifdef INTERLOCK_HOST
+VOID KiInitializeFaults(VOID); /* after the library's own allocations */
+VOID KiNoteLeaks(ULONG64 Blocks);
+#else
+#define KiInitializeFaults() ((VOID)0)
+#endif
+
+/*
+ * The end of the process: what the library frees when it ends normally (main returns, or exit), so that memcheck reports
+ * only the program's leaks (LeakSanitizer checks earlier, before destructors). On Windows the kernel closes a process's
+ * handles when it ends.
+ *
+ * 1. Destructors with these priorities run after those of the program, in this order: handles are closed (ob), then packets
+ *    are freed (nt), then the process leaves the worlds (wo). Afterwards everything is as before the first call, and a late
+ *    call from another library's destructor works.
+ * 2. Nothing is freed while another thread of the program lives: it may use any of it until the process has ended.
+ * 3. The library's own threads keep running. A program may close handles at any time while they run. Tables that they
+ *    may read without a lock are freed only if no such thread was started.
+ * 4. A child that was forked after its parent had handles or packets frees nothing: its handles are copies, and what they
+ *    name in shared worlds is its parent's. _exit, quick_exit, TerminateProcess and bugchecks free nothing either.
+ */
+#define KI_END_OBJECTS 103
+#define KI_END_PACKETS 102
+#define KI_END_WORLDS 101
+
+/* Rules 2 and 4; also, whether the caller may use the library where it calls exit. */
+BOOLEAN KiProcessEndsAlone(VOID);
+#ifdef INTERLOCK_HOST
+VOID KiClaimProcessEnd(VOID); /* rule 4: before the process gets handles or packets */
+#else
+#define KiClaimProcessEnd() ((VOID)0)
+#endif
+BOOLEAN KiHasOwnThreads(VOID); /* rule 3 */
 
 #endif

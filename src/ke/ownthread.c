@@ -2,7 +2,7 @@
 #include "ownthread.h"
 
 #include "park.h"
-#include "processend.h"
+#include "ki.h"
 #include "timer.h"
 
 static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever requested */

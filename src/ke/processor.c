@@ -1,5 +1,16 @@
 /*
- * processor.c: which thread owns which processor, and where a thread may run. The theory of the Owner word is in prcb.h.
+ * processor.c: processors: which thread owns which, levels, interrupts between them, and nodes of memory. The theory of the
+ * Owner word is in irql.h.
+ */
+#include "debugdata.h"
+#include "irql.h"
+#include "park.h"
+#include "spinlock.h"
+
+#include "../hal/hal.h"
+
+/*
+ * Which thread owns which processor, and where a thread may run.
  *
  * A thread that finds every processor that it may use busy queues here and sleeps. An owner that releases its processor
  * searches the queue:
@@ -16,13 +27,6 @@
  *    run elsewhere: the threads behind it may have no other.
  * 5. A thread that changes the affinity of a queued thread wakes it, so that it marks its new processors.
  */
-#include "irql.h"
-
-#include "debugdata.h"
-#include "dpc.h"
-#include "interrupt.h"
-#include "park.h"
-#include "spinlock.h"
 
 #define KI_WAKES_BEFORE_HANDOFF 4
 
@@ -183,8 +187,8 @@ static VOID KiWakeWaiter(PKI_PROCESSOR_WAITER Waiter, KI_WAITER_STATE State)
     HalDispatch.Wake(&Waiter->State, 1);
 }
 
-/* FALSE: there is work on this processor first. */
-static BOOLEAN KiGiveProcessorAway(PKTHREAD Thread, PKPRCB Prcb)
+/* Fails if there is work on this processor first. */
+static VOID KiGiveProcessorAway(PKTHREAD Thread, PKPRCB Prcb)
 {
     KiEnterDispatcher(Thread);
     KiAcquireLock(&KiProcessorWaitLock);
@@ -203,33 +207,27 @@ static BOOLEAN KiGiveProcessorAway(PKTHREAD Thread, PKPRCB Prcb)
     }
     KiReleaseLock(&KiProcessorWaitLock);
     KiExitDispatcher(Thread);
-    return Given;
 }
 
-/* Does the work that has to precede the release of the processor, and tries to release it. */
-static BOOLEAN KiTryReleaseProcessor(PKTHREAD Thread, PKPRCB Prcb)
-{
-    ULONG_PTR Word;
-    while (((Word = KiReadOwner(Prcb)) & (KI_PRCB_INTERRUPT | KI_PRCB_DPC)) != 0) {
-        if (Word & KI_PRCB_INTERRUPT) {
-            KiServiceInterrupts(Thread, Prcb);
-        } else {
-            KiRetireDpcList(Thread, Prcb);
-        }
-    }
-    if (Word & KI_PRCB_WAITERS) {
-        return KiGiveProcessorAway(Thread, Prcb);
-    }
-    /* release: pairs with the acquire of the next owner */
-    return __atomic_compare_exchange_n(&Prcb->Owner, &Word, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-}
-
-/* From DISPATCH_LEVEL or above to below it, with work to do on the way. */
+/* From DISPATCH_LEVEL or above to below it: does the work that has to precede the release of the processor, and releases
+   it. */
 DECLSPEC_NOINLINE VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql)
 {
+    PKPRCB Prcb = Thread->Prcb;
+    ULONG_PTR Word;
     KiSetIrql(Thread, DISPATCH_LEVEL);
     /* After a signal with Wait TRUE the thread is at DISPATCH_LEVEL without owning its processor: KiSetWaitNext. */
-    while (KiOwnerThread(KiReadOwner(Thread->Prcb)) == Thread && !KiTryReleaseProcessor(Thread, Thread->Prcb)) {
+    while (KiOwnerThread(Word = KiReadOwner(Prcb)) == Thread) {
+        if (Word & KI_PRCB_INTERRUPT) {
+            KiServiceInterrupts(Thread, Prcb);
+        } else if (Word & KI_PRCB_DPC) {
+            KiRetireDpcList(Thread, Prcb);
+        } else if (Word & KI_PRCB_WAITERS) {
+            KiGiveProcessorAway(Thread, Prcb);
+        } else {
+            /* release: pairs with the acquire of the next owner */
+            __atomic_compare_exchange_n(&Prcb->Owner, &Word, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        }
     }
     Thread->Prcb = NULL;
     KiSetIrql(Thread, APC_LEVEL);
@@ -477,4 +475,419 @@ VOID KeRevertToUserAffinityThreadEx(KAFFINITY Affinity)
 VOID KeRevertToUserAffinityThread(VOID)
 {
     KeRevertToUserAffinityThreadEx(0);
+}
+
+/* Levels, and requesting and servicing interrupts of a processor. */
+
+/*
+ * The code names the condition that does not hold: "A call to KeLowerIrql is valid if it specifies NewIrql <= CurrentIrql.
+ * A call to KeRaiseIrql is valid if the caller specifies NewIrql >= CurrentIrql." (the page of KeRaiseIrql)
+ */
+VOID KiRaiseIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)
+{
+    KeBugCheckEx(IRQL_NOT_GREATER_OR_EQUAL, OldIrql, NewIrql, 0, (ULONG_PTR)__builtin_return_address(0));
+}
+
+VOID KiLowerIrqlFailure(KIRQL OldIrql, KIRQL NewIrql)
+{
+    KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, NewIrql, OldIrql, 0, (ULONG_PTR)__builtin_return_address(0));
+}
+
+KIRQL KeGetCurrentIrql(VOID)
+{
+    return KiCurrentThread()->Irql;
+}
+
+KIRQL KfRaiseIrql(KIRQL NewIrql)
+{
+    return KiRaiseIrql(KiCurrentThread(), NewIrql);
+}
+
+VOID KfLowerIrql(KIRQL NewIrql)
+{
+    KiLowerIrql(KiCurrentThread(), NewIrql);
+}
+
+KIRQL KeRaiseIrqlToDpcLevel(VOID)
+{
+    return KiRaiseIrql(KiCurrentThread(), DISPATCH_LEVEL);
+}
+
+KIRQL KeRaiseIrqlToSynchLevel(VOID)
+{
+    return KiRaiseIrql(KiCurrentThread(), SYNCH_LEVEL);
+}
+
+/*
+ * Below IPI_LEVEL: services what is pending on the thread's processor above the thread's level; the rest stays pending.
+ * The flag is cleared before the requests are read, so a later request sets it again.
+ */
+VOID KiServiceInterrupts(PKTHREAD Thread, PKPRCB Prcb)
+{
+    BOOLEAN Left;
+    do {
+        /* acquire: pairs with the release in KiRequestInterrupt; the requests are visible */
+        __atomic_fetch_and(&Prcb->Owner, ~KI_PRCB_INTERRUPT, __ATOMIC_ACQUIRE);
+        KiServiceIpi(Thread, Prcb);
+        Left = KiServiceDevices(Thread, Prcb);
+    } while (!Left && (KiReadOwner(Prcb) & KI_PRCB_INTERRUPT) != 0);
+    if (Left) {
+        __atomic_fetch_or(&Prcb->Owner, KI_PRCB_INTERRUPT, __ATOMIC_RELAXED);
+    }
+}
+
+BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb)
+{
+    /* release: pairs with the acquire in KiServiceInterrupts */
+    ULONG_PTR Word = __atomic_fetch_or(&Prcb->Owner, KI_PRCB_INTERRUPT, __ATOMIC_RELEASE);
+    PKTHREAD Owner = KiOwnerThread(Word);
+    ULONG ThreadId;
+    if (Owner == NULL) {
+        return KiWakeIdleThread(Prcb);
+    }
+    if (Owner == Thread) {
+        return Prcb == Thread->Prcb;
+    }
+    /* relaxed: a stale id interrupts a thread that finds nothing to do */
+    ThreadId = __atomic_load_n(&Owner->ThreadId, __ATOMIC_RELAXED);
+    if (ThreadId != 0) {
+        HalInterruptThread(ThreadId);
+    }
+    return TRUE;
+}
+
+/*
+ * A function on every processor at once.
+ *
+ * The calling processor is the source, all others are targets. The packet is in the source's PRCB.
+ *
+ *   source                                      target
+ *   takes KiReverseStallIpiLock
+ *   writes the packet, SignalDone of each target
+ *   interrupts each target, raises to IPI_LEVEL  takes the packet out of SignalDone, raises to IPI_LEVEL
+ *   waits until TargetCount is 0                 TargetCount -= 1
+ *   PacketBarrier = 1                            waits for PacketBarrier
+ *   runs the function                            runs the function
+ *   waits until TargetsActive is 0               TargetsActive -= 1
+ *   releases the lock                            continues
+ *
+ * 1. SignalDone is taken by exchange, and only by the owner of the processor: each processor runs the function once.
+ * 2. From writing SignalDone until TargetsActive reaches 0 the source holds the lock, so packets never overlap, and
+ *    TargetsActive is the last thing that a target touches.
+ * 3. A thread that waits for the lock does so below IPI_LEVEL and polls for interrupts, so it is a target meanwhile.
+ * 4. The source takes a processor without an owner for which the host refuses a thread. The source is then the target
+ *    too: it runs the function for that processor after its own, and releases the processor when it lowers its level
+ *    below DISPATCH_LEVEL.
+ * 5. The lock is not held in a dispatcher section: a fork need not wait for it, the child frees it.
+ */
+
+static KI_LOCK KiReverseStallIpiLock;
+
+static VOID KiAwaitCount(PKTHREAD Thread, volatile ULONG *Count, ULONG Value)
+{
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
+    /* acquire: pairs with the release of the thread that counts or opens the barrier */
+    while (__atomic_load_n(Count, __ATOMIC_ACQUIRE) != Value) {
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+    }
+}
+
+static ULONG_PTR KiRunBroadcast(PKTHREAD Thread, PKPRCB Prcb, PKPRCB Source)
+{
+    PVOID ExceptionList = Thread->ExceptionList;
+    Thread->ExceptionList = NULL;
+    Thread->Prcb = Prcb;
+    Prcb->InterruptCount += 1;
+    ULONG_PTR Result = Source->WorkerRoutine(Source->WorkerContext);
+    Thread->ExceptionList = ExceptionList;
+    return Result;
+}
+
+VOID KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb)
+{
+    KIRQL OldIrql = Thread->Irql;
+    /* relaxed: a hint, the exchange below decides */
+    if (__atomic_load_n(&Prcb->SignalDone, __ATOMIC_RELAXED) == NULL) {
+        return;
+    }
+    KiSetIrql(Thread, IPI_LEVEL);
+    /* acquire: pairs with the release in KiSendPackets */
+    PKPRCB Source = __atomic_exchange_n(&Prcb->SignalDone, NULL, __ATOMIC_ACQUIRE);
+    if (Source != NULL) {
+        __atomic_fetch_sub(&Source->TargetCount, 1, __ATOMIC_RELEASE);
+        KiAwaitCount(Thread, &Source->PacketBarrier, 1);
+        KiRunBroadcast(Thread, Prcb, Source);
+        __atomic_fetch_sub(&Source->TargetsActive, 1, __ATOMIC_RELEASE);
+    }
+    KiSetIrql(Thread, OldIrql);
+}
+
+static VOID KiSendPackets(PKTHREAD Thread, PKPRCB Source)
+{
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        PKPRCB Target = KiProcessorBlock[Number];
+        if (Target == Source) {
+            continue;
+        }
+        /* release: pairs with the acquire in KiServiceIpi */
+        __atomic_store_n(&Target->SignalDone, Source, __ATOMIC_RELEASE);
+        /* Requirement 4. If another thread has become the owner meanwhile, it finds the packet. */
+        if (!KiRequestInterrupt(Thread, Target) && KiTakeBesideOwn(Thread, Target)) {
+            __atomic_store_n(&Target->SignalDone, NULL, __ATOMIC_RELAXED);
+            __atomic_fetch_sub(&Source->TargetCount, 1, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+/* Repeats the interrupt now and then for targets that have not taken their packet. */
+static VOID KiAwaitArrivals(PKTHREAD Thread, PKPRCB Source)
+{
+    KI_PATIENCE Patience;
+    KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
+    /* acquire: pairs with the release in KiServiceIpi */
+    for (ULONG Looks = 1; __atomic_load_n(&Source->TargetCount, __ATOMIC_ACQUIRE) != 0; Looks += 1) {
+        KiStayAwake(&Patience, Thread, KiParkForSpinLock);
+        for (ULONG Number = 0; Number < KeNumberProcessors && Looks % KI_LOOKS_BEFORE_REPEAT == 0; Number++) {
+            if (__atomic_load_n(&KiProcessorBlock[Number]->SignalDone, __ATOMIC_RELAXED) == Source) {
+                KiRequestInterrupt(Thread, KiProcessorBlock[Number]);
+            }
+        }
+    }
+}
+
+static ULONG_PTR KiBroadcast(PKTHREAD Thread, PKPRCB Source, PKIPI_BROADCAST_WORKER Function, ULONG_PTR Context)
+{
+    Source->WorkerRoutine = Function;
+    Source->WorkerContext = Context;
+    __atomic_store_n(&Source->TargetCount, KeNumberProcessors - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&Source->TargetsActive, KeNumberProcessors - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&Source->PacketBarrier, 0, __ATOMIC_RELAXED);
+    KiSendPackets(Thread, Source);
+    KiSetIrql(Thread, IPI_LEVEL);
+    KiAwaitArrivals(Thread, Source);
+    /* release: what every processor did before it arrived happens before the function runs anywhere */
+    __atomic_store_n(&Source->PacketBarrier, 1, __ATOMIC_RELEASE);
+    ULONG_PTR Result = KiRunBroadcast(Thread, Source, Source);
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) { /* requirement 4 */
+        PKPRCB Target = KiProcessorBlock[Number];
+        if (Target != Source && KiOwnerThread(KiReadOwner(Target)) == Thread) {
+            KiRunBroadcast(Thread, Target, Source);
+            __atomic_fetch_sub(&Source->TargetsActive, 1, __ATOMIC_RELAXED);
+        }
+    }
+    Thread->Prcb = Source;
+    KiAwaitCount(Thread, &Source->TargetsActive, 0);
+    return Result;
+}
+
+ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR Context)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KIRQL OldIrql = Thread->Irql;
+    if (OldIrql >= IPI_LEVEL) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, IPI_LEVEL - 1, OldIrql, 0, (ULONG_PTR)KeIpiGenericCall);
+    }
+    KiStartIdleThreads(Thread);
+    KiRaiseIrql(Thread, OldIrql < SYNCH_LEVEL ? SYNCH_LEVEL : OldIrql);
+    KiAcquireLock(&KiReverseStallIpiLock);
+    ULONG_PTR Result = KiBroadcast(Thread, Thread->Prcb, BroadcastFunction, Context);
+    KiReleaseLock(&KiReverseStallIpiLock);
+    KiLowerIrql(Thread, OldIrql);
+    return Result;
+}
+
+VOID KiResetIpi(VOID)
+{
+    KiReverseStallIpiLock = 0;
+}
+
+/*
+ * Nodes of memory, and callbacks for changes of the processors.
+ *
+ * Which processors a node has is read from the host at the first query and kept. Two threads that query first both
+ * read, and the loser frees its table.
+ */
+
+typedef struct _KI_NODES {
+    USHORT Highest;
+    USHORT NodeOf[]; /* a processor's node */
+} KI_NODES, *PKI_NODES;
+
+static PKI_NODES KiNodes;
+
+/* NULL: no memory. */
+static PKI_NODES KiReadNodes(VOID)
+{
+    PHAL_RELATION Relations;
+    ULONG Count;
+    PKI_NODES Nodes = HalAllocate(sizeof(KI_NODES) + KeNumberProcessors * sizeof(USHORT), sizeof(PVOID));
+    if (Nodes == NULL || !HalQueryTopology(KeNumberProcessors, &Relations, &Count)) {
+        HalFree(Nodes);
+        return NULL;
+    }
+    for (ULONG i = 0; i < Count; i++) {
+        for (ULONG Number = 0; Relations[i].Kind == HalNode && Number < KeNumberProcessors; Number++) {
+            if (Relations[i].Processors[Number / 64] & (1ull << Number % 64)) {
+                Nodes->NodeOf[Number] = (USHORT)Relations[i].Number;
+                Nodes->Highest = Nodes->NodeOf[Number] > Nodes->Highest ? Nodes->NodeOf[Number] : Nodes->Highest;
+            }
+        }
+    }
+    HalFree(Relations);
+    return Nodes;
+}
+
+static PKI_NODES KiQueryNodes(VOID)
+{
+    /* acquire: pairs with the release of the compare-exchange */
+    PKI_NODES Nodes = __atomic_load_n(&KiNodes, __ATOMIC_ACQUIRE);
+    if (Nodes == NULL) {
+        PKI_NODES Fresh = KiReadNodes();
+        if (Fresh == NULL ||
+            __atomic_compare_exchange_n(&KiNodes, &Nodes, Fresh, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            return Fresh;
+        }
+        HalFree(Fresh);
+    }
+    return Nodes;
+}
+
+/* Without memory for the table all processors are in node 0. */
+static USHORT KiNodeOf(PKI_NODES Nodes, ULONG Processor)
+{
+    return Nodes != NULL ? Nodes->NodeOf[Processor] : 0;
+}
+
+USHORT KeQueryHighestNodeNumber(VOID)
+{
+    PKI_NODES Nodes = KiQueryNodes();
+    return Nodes != NULL ? Nodes->Highest : 0;
+}
+
+USHORT KeGetCurrentNodeNumber(VOID)
+{
+    return KiNodeOf(KiQueryNodes(), KeGetCurrentProcessorNumberEx(NULL));
+}
+
+/* The groups in which a node has processors, as many as there is room for. Returns how many there are. */
+static USHORT KiAffinitiesOfNode(USHORT NodeNumber, PGROUP_AFFINITY Affinities, USHORT Room)
+{
+    PKI_NODES Nodes = KiQueryNodes();
+    USHORT Used = 0;
+    for (USHORT Group = 0; Group < KeQueryActiveGroupCount(); Group++) {
+        GROUP_AFFINITY Affinity = {.Group = Group};
+        for (ULONG Number = 0; Number < KeQueryActiveProcessorCountEx(Group); Number++) {
+            if (KiNodeOf(Nodes, (ULONG)Group * MAXIMUM_PROC_PER_GROUP + Number) == NodeNumber) {
+                Affinity.Mask |= (KAFFINITY)1 << Number;
+            }
+        }
+        if (Affinity.Mask != 0 && Used < Room) {
+            Affinities[Used] = Affinity;
+        }
+        Used = (USHORT)(Used + (Affinity.Mask != 0));
+    }
+    return Used;
+}
+
+static USHORT KiProcessorsOfNode(USHORT NodeNumber)
+{
+    PKI_NODES Nodes = KiQueryNodes();
+    USHORT Count = 0;
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        Count = (USHORT)(Count + (KiNodeOf(Nodes, Number) == NodeNumber));
+    }
+    return Count;
+}
+
+VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
+{
+    GROUP_AFFINITY First = {0};
+    KiAffinitiesOfNode(NodeNumber, &First, 1);
+    if (Affinity != NULL) {
+        *Affinity = First;
+    }
+    if (Count != NULL) {
+        *Count = (USHORT)__builtin_popcountll(First.Mask);
+    }
+}
+
+NTSTATUS KeQueryNodeActiveAffinity2(USHORT NodeNumber, PGROUP_AFFINITY GroupAffinities, USHORT GroupAffinitiesCount,
+                                    PUSHORT GroupAffinitiesRequired)
+{
+    USHORT Required;
+    if (NodeNumber > KeQueryHighestNodeNumber()) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    Required = KiAffinitiesOfNode(NodeNumber, GroupAffinities, GroupAffinitiesCount);
+    *GroupAffinitiesRequired = Required;
+    return Required <= GroupAffinitiesCount ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
+}
+
+USHORT KeQueryNodeActiveProcessorCount(USHORT NodeNumber)
+{
+    return KiProcessorsOfNode(NodeNumber);
+}
+
+USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber)
+{
+    return KiProcessorsOfNode(NodeNumber);
+}
+
+/*
+ * Processor changes. None is ever added, so a registration sees the existing ones, if it asks for them. A processor is
+ * added in two steps; if the callback refuses one in the first, it gets a failure for that one and for those before.
+ */
+
+typedef struct _KI_PROCESSOR_CALLBACK {
+    PPROCESSOR_CALLBACK_FUNCTION Function;
+    PVOID Context;
+} KI_PROCESSOR_CALLBACK, *PKI_PROCESSOR_CALLBACK;
+
+static NTSTATUS KiNotifyOfProcessor(PKI_PROCESSOR_CALLBACK Callback, ULONG Number,
+                                    KE_PROCESSOR_CHANGE_NOTIFY_STATE State, NTSTATUS Status)
+{
+    KE_PROCESSOR_CHANGE_NOTIFY_CONTEXT Change = {.State = State, .NtNumber = Number, .Status = Status};
+    NTSTATUS Operation = STATUS_SUCCESS;
+    KeGetProcessorNumberFromIndex(Number, &Change.ProcNumber);
+    Callback->Function(Callback->Context, &Change, &Operation);
+    return State == KeProcessorAddStartNotify ? Operation : STATUS_SUCCESS;
+}
+
+static BOOLEAN KiNotifyOfExisting(PKI_PROCESSOR_CALLBACK Callback)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    ULONG Started = 0;
+    while (Started < KeNumberProcessors && NT_SUCCESS(Status)) {
+        Status = KiNotifyOfProcessor(Callback, Started++, KeProcessorAddStartNotify, STATUS_SUCCESS);
+    }
+    for (ULONG Number = 0; Number < Started; Number++) {
+        KiNotifyOfProcessor(Callback, Number,
+                            NT_SUCCESS(Status) ? KeProcessorAddCompleteNotify : KeProcessorAddFailureNotify, Status);
+    }
+    return NT_SUCCESS(Status);
+}
+
+PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction, PVOID CallbackContext,
+                                        ULONG Flags)
+{
+    PKI_PROCESSOR_CALLBACK Callback;
+    if (CallbackFunction == NULL || (Flags & ~(ULONG)KE_PROCESSOR_CHANGE_ADD_EXISTING)) {
+        return NULL;
+    }
+    Callback = HalAllocate(sizeof(*Callback), sizeof(PVOID));
+    if (Callback == NULL) {
+        return NULL;
+    }
+    *Callback = (KI_PROCESSOR_CALLBACK){CallbackFunction, CallbackContext};
+    if ((Flags & KE_PROCESSOR_CHANGE_ADD_EXISTING) && !KiNotifyOfExisting(Callback)) {
+        HalFree(Callback);
+        return NULL;
+    }
+    return Callback;
+}
+
+VOID KeDeregisterProcessorChangeCallback(PVOID CallbackHandle)
+{
+    HalFree(CallbackHandle);
 }

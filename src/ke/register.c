@@ -24,10 +24,17 @@ FORCEINLINE ULONG KiWithWaitState(ULONG Register, KWAIT_STATE State)
 
 /* Ending a wait. */
 
-/* Of a wait that is not outside, or has been claimed. */
-FORCEINLINE ULONG KiEndWaitInline(PKTHREAD Thread, ULONG Register, LONG_PTR Status)
+/* The caller has locked an object of the wait, so it is still the same wait when it is claimed. */
+ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
 {
+    ULONG Register = KiReadRegister(Thread);
     ULONG New;
+    if (__builtin_expect(Register & KI_WAIT_OUTSIDE, 0)) {
+        if (!KiClaimOutside(Thread)) {
+            return KI_NOT_ENDED;
+        }
+        Register = KiReadRegister(Thread);
+    }
     do {
         New = Register & ~KI_WAIT_ACTIVE;
         if (New == Register) {
@@ -50,20 +57,15 @@ FORCEINLINE ULONG KiEndWaitInline(PKTHREAD Thread, ULONG Register, LONG_PTR Stat
     return KiStateOf(Register);
 }
 
-static DECLSPEC_NOINLINE ULONG KiEndOutsideWait(PKTHREAD Thread, LONG_PTR Status)
-{
-    return KiClaimOutside(Thread) ? KiEndWaitInline(Thread, KiReadRegister(Thread), Status) : KI_NOT_ENDED;
-}
-
-/* The caller has locked an object of the wait, so it is still the same wait when it is claimed. */
-ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status)
+BOOLEAN KiEndOwnWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
-    return Register & KI_WAIT_OUTSIDE ? KiEndOutsideWait(Thread, Status) : KiEndWaitInline(Thread, Register, Status);
-}
-
-FORCEINLINE BOOLEAN KiEndOwnWaitInline(PKTHREAD Thread, ULONG Register)
-{
+    if (__builtin_expect(Register & KI_WAIT_OUTSIDE, 0)) {
+        if (!KiClaimOutside(Thread)) {
+            return FALSE;
+        }
+        Register = KiReadRegister(Thread);
+    }
     do {
         if (!(Register & KI_WAIT_ACTIVE) ||
             (KiStateOf(Register) != WaitInProgress && KiStateOf(Register) != WaitCommitted)) {
@@ -71,17 +73,6 @@ FORCEINLINE BOOLEAN KiEndOwnWaitInline(PKTHREAD Thread, ULONG Register)
         }
     } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
     return TRUE;
-}
-
-static DECLSPEC_NOINLINE BOOLEAN KiEndOwnOutsideWait(PKTHREAD Thread)
-{
-    return KiClaimOutside(Thread) && KiEndOwnWaitInline(Thread, KiReadRegister(Thread));
-}
-
-BOOLEAN KiEndOwnWait(PKTHREAD Thread)
-{
-    ULONG Register = KiReadRegister(Thread);
-    return Register & KI_WAIT_OUTSIDE ? KiEndOwnOutsideWait(Thread) : KiEndOwnWaitInline(Thread, Register);
 }
 
 VOID KiEndGrantedWait(PKTHREAD Thread)
@@ -139,8 +130,12 @@ BOOLEAN KiGivesUpWait(PKTHREAD Thread)
     return KiExitInterrupts(Register, Register);
 }
 
-/* What ends the wait that Register shows, or STATUS_PENDING. */
-static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
+/* All pending bits. */
+#define KI_WAIT_INTERRUPTIONS                                                                                          \
+    (KI_WAIT_APC | KI_WAIT_USER_APC | KI_WAIT_ALERTED(KernelMode) | KI_WAIT_ALERTED(UserMode) |                        \
+     KI_WAIT_ALERT_BY_ID_PENDING | KI_WAIT_EXIT)
+
+static NTSTATUS KiChooseInterruption(ULONG Register, ULONG *New)
 {
     ULONG SpecialApc = Register & (KI_WAIT_SPECIAL_APC | KI_WAIT_SPECIAL_APC_OK);
     if (KiExitInterrupts(Register, Register)) {
@@ -155,6 +150,12 @@ static NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
         return STATUS_ALERTED;
     }
     return KiPendingAlert(Register, Register, New);
+}
+
+/* What ends the wait that Register shows, or STATUS_PENDING. */
+FORCEINLINE NTSTATUS KiPendingInterruption(ULONG Register, ULONG *New)
+{
+    return Register & KI_WAIT_INTERRUPTIONS ? KiChooseInterruption(Register, New) : STATUS_PENDING;
 }
 
 /* Rule 4 of outside.h. */

@@ -20,41 +20,47 @@ static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Con
     return TRUE;
 }
 
+/* The semaphore has waiters, or is locked, or outside. */
+static DECLSPEC_NOINLINE NTSTATUS KiReleaseSemaphoreSlow(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment,
+                                                         PLONG PreviousCount)
+{
+    PKI_OUTSIDE Outside = KiOutsideOf(&Semaphore->Header);
+    if (Outside != NULL) {
+        return KiOutsideOperations->ReleaseSemaphore(Outside, Adjustment, PreviousCount);
+    }
+    KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
+    return KiSignal(&Semaphore->Header, &Signal, PreviousCount) ? STATUS_SUCCESS : STATUS_SEMAPHORE_LIMIT_EXCEEDED;
+}
+
 /* A refused release also needs its compare-exchange, so that the count it reports was current. */
-NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
-                            PLONG PreviousCount)
+FORCEINLINE NTSTATUS KiReleaseSemaphoreInline(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
+                                              PLONG PreviousCount)
 {
     ULONG64 Word = KiReadHeader(&Semaphore->Header);
-    BOOLEAN Accepted;
+    NTSTATUS Status;
     ULONG64 New;
     do {
         if (Word & (KI_LOCKED | KI_WAITERS)) {
-            PKI_OUTSIDE Outside = KiOutsideOf(&Semaphore->Header);
-            if (Outside != NULL) {
-                NTSTATUS Status = KiOutsideOperations->ReleaseSemaphore(Outside, Adjustment, PreviousCount);
-                return KiSetWaitNextIf(Wait, Status);
-            }
-            KI_SIGNAL Signal = {.Update = KiUpdateCount, .Context = &Adjustment, .Increment = Increment};
-            Accepted = KiSignal(&Semaphore->Header, &Signal, PreviousCount);
+            Status = KiReleaseSemaphoreSlow(Semaphore, Increment, Adjustment, PreviousCount);
             break;
         }
         New = Word;
-        Accepted = KiUpdateCount(&Semaphore->Header, &New, &Adjustment);
+        Status = KiUpdateCount(&Semaphore->Header, &New, &Adjustment) ? STATUS_SUCCESS : STATUS_SEMAPHORE_LIMIT_EXCEEDED;
         *PreviousCount = KI_STATE(Word);
     } while (!KiCompareExchangeHeader(&Semaphore->Header, &Word, New));
-    if (!Accepted) {
-        return STATUS_SEMAPHORE_LIMIT_EXCEEDED;
-    }
-    if (Wait) {
-        KiSetWaitNext(KiCurrentThread());
-    }
-    return STATUS_SUCCESS;
+    return __builtin_expect(Wait, FALSE) ? KiSetWaitNextIf(TRUE, Status) : Status;
+}
+
+NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
+                            PLONG PreviousCount)
+{
+    return KiReleaseSemaphoreInline(Semaphore, Increment, Adjustment, Wait, PreviousCount);
 }
 
 LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
 {
     LONG Previous;
-    NTSTATUS Status = KiReleaseSemaphore(Semaphore, Increment, Adjustment, Wait, &Previous);
+    NTSTATUS Status = KiReleaseSemaphoreInline(Semaphore, Increment, Adjustment, Wait, &Previous);
     if (!NT_SUCCESS(Status)) {
         KiRaiseStatus(Status);
     }

@@ -1,7 +1,9 @@
-/* spinlock.c: spinlocks, and the locks of the kernel's own. Theory in spinlock.h. */
+/* spinlock.c: spinlocks (theory in spinlock.h), queued spinlocks, and the locks of the kernel's own. */
+#include "spinlock.h"
+#include "debugdata.h"
 #include "lockorder.h"
 #include "park.h"
-#include "spinlock.h"
+#include "verifier.h"
 
 #include "../trace/trace.h"
 
@@ -156,4 +158,322 @@ BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
 {
     /* relaxed: advisory only */
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
+}
+
+/*
+ * Queued spinlocks.
+ *
+ * The lock's word is 0 or points to the newest entry of a queue, whose oldest entry is that of the owner:
+ *
+ *     lock --------------------------------------+
+ *                                                v
+ *     owner's entry --Next--> waiter's --Next--> waiter's --Next--> NULL
+ *     Lock: &lock | OWNER     &lock | WAIT       &lock | WAIT | PARKED
+ *
+ * 1. Exclusion: an entry has OWNER if its exchange found the word 0, or if the previous owner turned its WAIT into OWNER.
+ * 2. First come, first served: the exchange on the word determines an entry's place, and the owner hands the lock only
+ *    to its own Next. No thread overtakes; a try only takes a free lock.
+ * 3. A waiter spins on its own entry only, until its predecessor writes into it.
+ * 4. An entry stays in place while it waits and until it is released. After the release no thread touches it: the
+ *    releaser hands off with its only write to the next entry, and never reads that entry afterwards.
+ * 5. An entry that neither waits nor owns has Next NULL and no bits in Lock. So the entries in the processors' LockQueue
+ *    arrays are ready for reuse.
+ * 6. A waiter that has exchanged the word and not yet linked itself to its predecessor delays the predecessor's
+ *    release. The link is the next thing it does. If the waiter is preempted there, the releaser yields
+ *    (KiParkForSpinLock). The predecessor's entry stays in place until then.
+ * 7. A waiter that has spun for a while marks its entry PARKED and sleeps, and the handoff wakes it. Continuing to spin
+ *    with yields was rejected: the lock goes to one particular waiter, and with more waiters than host processors the
+ *    host runs that one last. There only the next in line spins for long. With a host processor for every processor all
+ *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: all waiters spin for long.
+ */
+
+#define KI_LOCK_QUEUE_PARKED 4u
+#define KI_LOCK_QUEUE_BITS ((ULONG_PTR)(LOCK_QUEUE_WAIT | LOCK_QUEUE_OWNER))
+
+typedef struct _KI_NUMBERED_LOCK {
+    KSPIN_LOCK Lock DECLSPEC_ALIGN(KI_CACHE_LINE);
+} KI_NUMBERED_LOCK;
+
+static KI_NUMBERED_LOCK KiNumberedLocks[LockQueueMaximumLock];
+KD_REGISTER_ROOT(KiNumberedLocks);
+
+/* relaxed: the caller's own entry, or advisory */
+static ULONG_PTR KiReadQueueLock(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return (ULONG_PTR)__atomic_load_n(&LockQueue->Lock, __ATOMIC_RELAXED);
+}
+
+static VOID KiWriteQueueLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock, ULONG_PTR Bits)
+{
+    __atomic_store_n(&LockQueue->Lock, (PKSPIN_LOCK)((ULONG_PTR)SpinLock | Bits), __ATOMIC_RELAXED);
+}
+
+static PKSPIN_LOCK KiLockOfQueue(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return (PKSPIN_LOCK)(KiReadQueueLock(LockQueue) & ~KI_LOCK_QUEUE_BITS);
+}
+
+/* Value: the low half of an entry's Lock. KiParkOnWord's acquire pairs with the release in KiHandToNext. */
+static inline BOOLEAN KiHasTurnInQueue(ULONG Value, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    return !(Value & LOCK_QUEUE_WAIT);
+}
+
+static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
+                                            PKSPIN_LOCK_QUEUE Previous)
+{
+    volatile ULONG *Word = (volatile ULONG *)&LockQueue->Lock;
+    if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
+        KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
+    }
+    /* The predecessor's line is read only where it matters: the store below would have to fetch it a second time. */
+    BOOLEAN SpinsForLong =
+        HalProcessorsAvailable(KeNumberProcessors) || !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
+    KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
+    /* release: WAIT is set before the predecessor can find the entry; pairs with the acquire in KiIsLinked */
+    __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
+    if (SpinsForLong) {
+        KiParkOnWord(Thread, KiParkForNextInLine, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
+    } else {
+        KiParkOnWord(Thread, KiParkForQueuedLock, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
+    }
+}
+
+static inline BOOLEAN KiIsLinked(PVOID LockQueue)
+{
+    /* acquire: pairs with the release in KiWaitInQueue */
+    return __atomic_load_n(&((PKSPIN_LOCK_QUEUE)LockQueue)->Next, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static DECLSPEC_NOINLINE VOID KiHandToNext(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    PKSPIN_LOCK Owner = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_OWNER);
+    KiParkUntil(Thread, KiParkForSpinLock, KiIsLinked, LockQueue);
+    PKSPIN_LOCK_QUEUE Waiter = LockQueue->Next;
+    __atomic_store_n(&LockQueue->Next, NULL, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in KiParkOnWord */
+    if ((ULONG_PTR)__atomic_exchange_n(&Waiter->Lock, Owner, __ATOMIC_RELEASE) & KI_LOCK_QUEUE_PARKED) {
+        HalDispatch.Wake((volatile ULONG *)&Waiter->Lock, 1);
+    }
+}
+
+FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
+       find the entry; pairs with the acquire of the successor's exchange. */
+    PKSPIN_LOCK_QUEUE Previous =
+        (PKSPIN_LOCK_QUEUE)__atomic_exchange_n(SpinLock, (KSPIN_LOCK)LockQueue, __ATOMIC_ACQ_REL);
+    if (__builtin_expect(Previous == NULL, 1)) {
+        KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
+    } else {
+        KiWaitInQueue(Thread, LockQueue, SpinLock, Previous);
+    }
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+}
+
+FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    KSPIN_LOCK Free = 0;
+    KiVerifyAtDispatchLevel(Thread);
+    /* orders as in KiAcquireQueuedLock */
+    if (!__atomic_compare_exchange_n(SpinLock, &Free, (KSPIN_LOCK)LockQueue, FALSE, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+        return FALSE;
+    }
+    KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
+    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    return TRUE;
+}
+
+/* Otherwise the release would wait for a successor that never comes. */
+static DECLSPEC_NOINLINE VOID KiStopAtQueueNotOwner(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+{
+    KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, 0, 0);
+}
+
+FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
+{
+    ULONG_PTR Word = KiReadQueueLock(LockQueue);
+    PKSPIN_LOCK SpinLock = (PKSPIN_LOCK)(Word & ~KI_LOCK_QUEUE_BITS);
+    KSPIN_LOCK Newest = (KSPIN_LOCK)LockQueue;
+    KiVerifyRelease(Thread, SpinLock, KiHoldExclusive);
+    if (__builtin_expect(!(Word & LOCK_QUEUE_OWNER), 0)) {
+        KiStopAtQueueNotOwner(Thread, SpinLock);
+    }
+    KiWriteQueueLock(LockQueue, SpinLock, 0);
+    /* With a successor the word points to another entry, and its line is in the newest waiter's cache: it is left
+       alone. release: pairs with the acquire of the next owner */
+    if (__builtin_expect(KiIsLinked(LockQueue) ||
+                             !__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
+                         0)) {
+        KiHandToNext(Thread, LockQueue, SpinLock);
+    }
+}
+
+/* The locks of the system, by number. */
+
+VOID KiInitializeLockQueues(PKPRCB Prcb)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        Prcb->LockQueue[Number].Next = NULL;
+        Prcb->LockQueue[Number].Lock = &KiNumberedLocks[Number].Lock;
+    }
+    Prcb->HeldLocks = 0;
+    Prcb->HeldLocksUnnoted = 0;
+}
+
+/* In a forked child: the survivor keeps the locks that it owns, and they have no waiters. */
+VOID KiResetLockQueues(PKTHREAD Survivor)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        KiNumberedLocks[Number].Lock = 0;
+    }
+    for (ULONG Processor = 0; Processor < KeNumberProcessors; Processor++) {
+        PKPRCB Prcb = KiProcessorBlock[Processor];
+        if (KiOwnerThread(Prcb->Owner) != Survivor) {
+            KiInitializeLockQueues(Prcb);
+            continue;
+        }
+        for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+            PKSPIN_LOCK_QUEUE LockQueue = &Prcb->LockQueue[Number];
+            LockQueue->Next = NULL;
+            if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
+                KiNumberedLocks[Number].Lock = (KSPIN_LOCK)LockQueue;
+            }
+        }
+    }
+}
+
+VOID KiReleaseNumberedLocks(PKTHREAD Thread)
+{
+    for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
+        PKSPIN_LOCK_QUEUE LockQueue = &Thread->Prcb->LockQueue[Number];
+        if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
+            KiReleaseQueuedLock(Thread, LockQueue);
+        }
+    }
+}
+
+static VOID KiCheckLockNumber(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    if (Number >= LockQueueMaximumLock) {
+        RtlFailFast(FAST_FAIL_INVALID_ARG);
+    }
+}
+
+static KIRQL KiAcquireNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiCheckLockNumber(Number);
+    KIRQL OldIrql = KiRaiseIrql(Thread, NewIrql);
+    KiAcquireQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock);
+    return OldIrql;
+}
+
+static LOGICAL KiTryNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql, PKIRQL OldIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiCheckLockNumber(Number);
+    *OldIrql = KiRaiseIrql(Thread, NewIrql);
+    if (KiTryQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock)) {
+        return TRUE;
+    }
+    KiLowerIrql(Thread, *OldIrql);
+    return FALSE;
+}
+
+KIRQL KeAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    return KiAcquireNumberedLock(Number, DISPATCH_LEVEL);
+}
+
+KIRQL KeAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number)
+{
+    return KiAcquireNumberedLock(Number, SYNCH_LEVEL);
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql)
+{
+    return KiTryNumberedLock(Number, DISPATCH_LEVEL, OldIrql);
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLockRaiseToSynch(KSPIN_LOCK_QUEUE_NUMBER Number, PKIRQL OldIrql)
+{
+    return KiTryNumberedLock(Number, SYNCH_LEVEL, OldIrql);
+}
+
+VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiCheckLockNumber(Number);
+    KiRequireDispatchLevel(Thread);
+    KiReleaseQueuedLock(Thread, &Thread->Prcb->LockQueue[Number]);
+    KiLowerIrql(Thread, OldIrql);
+}
+
+VOID KeAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    KiAcquireQueuedLock(KiCurrentThread(), LockQueue, KiLockOfQueue(LockQueue));
+}
+
+LOGICAL KeTryToAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    return KiTryQueuedLock(KiCurrentThread(), LockQueue, KiLockOfQueue(LockQueue));
+}
+
+VOID KeReleaseQueuedSpinLockFromDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
+{
+    KiReleaseQueuedLock(KiCurrentThread(), LockQueue);
+}
+
+/* Locks of the caller, with the entry in the caller's handle. */
+
+FORCEINLINE VOID KiAcquireInStack(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    __atomic_store_n(&LockHandle->LockQueue.Next, NULL, __ATOMIC_RELAXED);
+    KiAcquireQueuedLock(Thread, &LockHandle->LockQueue, SpinLock);
+}
+
+VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    LockHandle->OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
+    KiAcquireInStack(Thread, SpinLock, LockHandle);
+}
+
+VOID KeAcquireInStackQueuedSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    LockHandle->OldIrql = KiRaiseIrql(Thread, SYNCH_LEVEL);
+    KiAcquireInStack(Thread, SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiReleaseQueuedLock(Thread, &LockHandle->LockQueue);
+    KiLowerIrql(Thread, LockHandle->OldIrql);
+}
+
+VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiAcquireInStack(KiCurrentThread(), SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KiReleaseQueuedLock(KiCurrentThread(), &LockHandle->LockQueue);
+}
+
+/* The level to return to differs: a threaded DPC runs below DISPATCH_LEVEL, an ordinary one at it. */
+VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeAcquireInStackQueuedSpinLock(SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLockForDpc(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeReleaseInStackQueuedSpinLock(LockHandle);
 }

@@ -17,7 +17,7 @@ VOID KiVerifySpinLockOwned(PKTHREAD Thread, PKSPIN_LOCK SpinLock);
 VOID KiAcquireVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
 BOOLEAN KiTryVerifiedSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PVOID Site);
 
-/* The numbered queued spinlocks (queuedlock.c), at the start and in a forked child. */
+/* The numbered queued spinlocks (spinlock.c), at the start and in a forked child. */
 VOID KiInitializeLockQueues(PKPRCB Prcb);
 VOID KiResetLockQueues(PKTHREAD Survivor);
 VOID KiReleaseNumberedLocks(PKTHREAD Thread); /* those that its processor owns; at DISPATCH_LEVEL */

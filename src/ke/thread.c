@@ -1,5 +1,5 @@
 /*
- * thread.c: the table of threads, the lookup by id, and how a thread starts and ends.
+ * thread.c: the table of threads, the lookup by id, how a thread starts and ends, and its stack and registers.
  *
  * Slots come from a list of free ones, or from the end of the table if the list is empty. The head of the list is one
  * word, changed by compare-exchange:
@@ -16,9 +16,11 @@
  * 4. A reused slot is cleared word by word with atomic stores: a reader with a stale pointer may be reading its state,
  *    its registers or its id.
  */
-#include "freedmemory.h"
-#include "wait.h"
 #include "lockorder.h"
+#include "verifier.h"
+#include "wait.h"
+
+#include "../hal/hal.h"
 #include "../trace/trace.h"
 
 static KI_THREAD_SLOT KiFirstThreadChunk[KI_THREAD_CHUNK];
@@ -115,7 +117,7 @@ VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId)
     }
 }
 
-/* Or has stopped, so that the host may reuse its id (terminate.c). */
+/* Or has stopped, so that the host may reuse its id (stop.c). */
 static BOOLEAN KiThreadHasEnded(PKTHREAD Thread)
 {
     UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);
@@ -212,7 +214,7 @@ static KI_THREAD_SLOT *KiTakeNewSlot(VOID)
                 HalFreePages(Fresh, KI_THREAD_CHUNK * sizeof(KI_THREAD_SLOT));
             }
         }
-        /* release: a thread that sees the slot counted also sees its chunk; seq_cst: nt/keptport.h */
+        /* release: a thread that sees the slot counted also sees its chunk; seq_cst: nt/iocompletion.c */
     } while (!__atomic_compare_exchange_n(&KiThreadSlotsUsed, &Number, Number + 1, FALSE, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED));
     Slot = KiSlotFromNumber(Number);
@@ -427,4 +429,121 @@ BOOLEAN KeSetKernelStackSwapEnable(BOOLEAN Enable)
     BOOLEAN Previous = Thread->EnableStackSwap;
     Thread->EnableStackSwap = Enable != FALSE;
     return Previous;
+}
+
+/*
+ * Holding the host's thread. The host reuses the id of a thread that has ended, even for another process. So a caller
+ * of the host holds the thread, one caller at a time, and the thread does not end meanwhile:
+ *
+ *     Present <-> Held        the caller of the host
+ *     Present  -> Gone        the thread itself, when it ends
+ *
+ * Held is never left behind: the holder is in a dispatcher section, where it is neither stopped nor terminated, and
+ * which a fork waits for.
+ */
+typedef enum _KI_HOST_HOLD { KiHostPresent, KiHostHeld, KiHostGone } KI_HOST_HOLD;
+
+/* FALSE: it has ended. acq_rel: one holder's work happens before the next one's, the recorded times before Gone */
+static BOOLEAN KiChangeHostHold(PKTHREAD Thread, KI_HOST_HOLD New)
+{
+    for (ULONG Round = 0;; Round += 1) {
+        ULONG Found = KiHostPresent;
+        if (__atomic_compare_exchange_n(&Thread->HostHold, &Found, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            return TRUE;
+        }
+        if (Found == KiHostGone) {
+            return FALSE;
+        }
+        KiBackOff(Round);
+    }
+}
+
+BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId)
+{
+    /* acquire: pairs with the release in KiStartThread */
+    *ThreadId = __atomic_load_n(&Thread->ThreadId, __ATOMIC_ACQUIRE);
+    return *ThreadId != 0 && KiChangeHostHold(Thread, KiHostHeld);
+}
+
+VOID KiReleaseHostThread(PKTHREAD Thread)
+{
+    __atomic_store_n(&Thread->HostHold, KiHostPresent, __ATOMIC_RELEASE);
+}
+
+VOID KiForgetHostThread(PKTHREAD Thread)
+{
+    __atomic_store_n(&Thread->HostHold, KiHostGone, __ATOMIC_RELAXED);
+}
+
+VOID KiRecordTimes(PKTHREAD Thread)
+{
+    Thread->ExitTime = HalDispatch.QuerySystemTime();
+    HalQueryThreadTimes(HalCurrentThreadId(), &Thread->KernelTime, &Thread->UserTime);
+    KiChangeHostHold(Thread, KiHostGone);
+}
+
+/*
+ * Calls with a larger stack, floating-point and extended state. Every host thread has a large stack and its
+ * own registers, also in signal handlers, where interrupts run. So there is nothing to expand or to save. Only the
+ * contract remains: where the call is allowed, and that the thread that saved restores, at the same IRQL.
+ */
+
+#define KI_STACK_RESERVE 16384       /* bytes of the host's stack that the library needs below a callout */
+#define KI_SAVED         0x46500000u /* a KFLOATING_SAVE that was saved, with the IRQL */
+
+NTSTATUS KeExpandKernelStackAndCalloutEx(PEXPAND_STACK_CALLOUT Callout, PVOID Parameter, SIZE_T Size, BOOLEAN Wait,
+                                         PVOID Context)
+{
+    KIRQL Irql = KiCurrentThread()->Irql;
+    ULONG_PTR Here = (ULONG_PTR)__builtin_frame_address(0);
+    ULONG_PTR Low, High;
+    UNREFERENCED_PARAMETER(Context);
+    if (Irql > (Wait ? APC_LEVEL : DISPATCH_LEVEL)) {
+        KeBugCheckEx(IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Callout, Irql, 0, (ULONG_PTR)__builtin_return_address(0));
+    }
+    if (Size > MAXIMUM_EXPANSION_SIZE) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    HalQueryStackLimits(&Low, &High);
+    /* Outside: the stack of a fiber or of a signal, whose size is unknown. */
+    if (Here >= Low && Here <= High && Here - Low < Size + KI_STACK_RESERVE) {
+        return STATUS_NO_MEMORY;
+    }
+    Callout(Parameter);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS KeExpandKernelStackAndCallout(PEXPAND_STACK_CALLOUT Callout, PVOID Parameter, SIZE_T Size)
+{
+    return KeExpandKernelStackAndCalloutEx(Callout, Parameter, Size, TRUE, NULL);
+}
+
+NTSTATUS KeSaveFloatingPointState(PKFLOATING_SAVE FloatSave)
+{
+    FloatSave->Dummy = KI_SAVED | KiCurrentThread()->Irql;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS KeRestoreFloatingPointState(PKFLOATING_SAVE FloatSave)
+{
+    ULONG Saved = FloatSave->Dummy;
+    FloatSave->Dummy = 0;
+    return Saved == (KI_SAVED | KiCurrentThread()->Irql) ? STATUS_SUCCESS : STATUS_UNSUCCESSFUL;
+}
+
+NTSTATUS KeSaveExtendedProcessorState(ULONG64 Mask, PXSTATE_SAVE XStateSave)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    *XStateSave = (XSTATE_SAVE){.Thread = Thread, .Level = Thread->Irql, .XStateContext = {.Mask = Mask}};
+    return STATUS_SUCCESS;
+}
+
+VOID KeRestoreExtendedProcessorState(PXSTATE_SAVE XStateSave)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    if (XStateSave->Thread != Thread || XStateSave->Level != Thread->Irql) {
+        KeBugCheckEx(IRQL_UNEXPECTED_VALUE, (ULONG_PTR)Thread->Irql << 16 | (ULONG_PTR)XStateSave->Level << 8, 0,
+                     (ULONG_PTR)XStateSave, 0);
+    }
+    XStateSave->Thread = NULL;
 }

@@ -1,6 +1,197 @@
+/* timer.c: the clocks, the timing wheel, timer objects, and the clock thread that expires them. Theory in timer.h. */
+#include "timer.h"
+#include "debugdata.h"
+#include "irql.h"
+#include "ownthread.h"
+#include "park.h"
+#include "verifier.h"
+#include "wait.h"
+
+/* The clocks. All have the full resolution of the host, even if the caller does not request it. */
+
+VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime)
+{
+    CurrentTime->QuadPart = (LONGLONG)HalDispatch.QuerySystemTime();
+}
+
+VOID KeQuerySystemTime(PLARGE_INTEGER CurrentTime)
+{
+    KeQuerySystemTimePrecise(CurrentTime);
+}
+
+ULONGLONG KeQueryInterruptTime(VOID)
+{
+    return HalDispatch.QueryInterruptTime();
+}
+
+ULONGLONG KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp)
+{
+    *QpcTimeStamp = HalQueryPerformanceCounter();
+    return HalDispatch.QueryInterruptTime();
+}
+
+ULONGLONG KeQueryUnbiasedInterruptTime(VOID)
+{
+    return KeQueryInterruptTime();
+}
+
+ULONGLONG KeQueryUnbiasedInterruptTimePrecise(PULONG64 QpcTimeStamp)
+{
+    return KeQueryInterruptTimePrecise(QpcTimeStamp);
+}
+
+VOID KeQueryTickCount(PLARGE_INTEGER CurrentCount)
+{
+    CurrentCount->QuadPart = (LONGLONG)(HalDispatch.QueryInterruptTime() / KI_TICK);
+}
+
+ULONG KeQueryTimeIncrement(VOID)
+{
+    return (ULONG)KI_TICK;
+}
+
+LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)
+{
+    LARGE_INTEGER Counter;
+    if (PerformanceFrequency != NULL) {
+        PerformanceFrequency->QuadPart = (LONGLONG)HAL_PERFORMANCE_FREQUENCY;
+    }
+    Counter.QuadPart = (LONGLONG)HalQueryPerformanceCounter();
+    return Counter;
+}
+
+VOID KeStallExecutionProcessor(ULONG MicroSeconds)
+{
+    /* + 1: the clock may have been read almost one unit late. */
+    ULONGLONG End = HalDispatch.QueryInterruptTime() + MicroSeconds * 10ULL + 1;
+    while (HalDispatch.QueryInterruptTime() < End) {
+        HalPause();
+    }
+}
+
+/* The timing wheel. */
+
+#define KI_WHEEL_TIMED_LEVELS ((1u << KI_WHEEL_LEVELS) - 1)
+
+FORCEINLINE VOID KiMarkSlotEmpty(PKI_WHEEL Wheel, ULONG Number)
+{
+    ULONG Level = Number / KI_WHEEL_SLOTS;
+    Wheel->Occupied[Level] &= ~(1ULL << (Number % KI_WHEEL_SLOTS));
+    if (Wheel->Occupied[Level] == 0) {
+        Wheel->OccupiedLevels &= ~(1u << Level);
+    }
+}
+
+VOID KiTakeOutTimer(PKI_WHEEL Wheel, PKTIMER Timer)
+{
+    PLIST_ENTRY Head = Timer->TimerListEntry.Flink;
+    if (RemoveEntryList(&Timer->TimerListEntry)) {
+        KiMarkSlotEmpty(Wheel, (ULONG)(CONTAINING_RECORD(Head, KI_WHEEL_SLOT, List) - Wheel->Slot));
+    }
+}
+
+PKTIMER KiNextDueTimer(PKI_WHEEL Wheel, PKTIMER Previous)
+{
+    PLIST_ENTRY Head = &Wheel->Slot[KI_WHEEL_DUE].List;
+    if (!KiIsSlotOccupied(Wheel, KI_WHEEL_DUE)) {
+        return NULL;
+    }
+    PLIST_ENTRY Entry = Previous == NULL ? Head->Flink : Previous->TimerListEntry.Flink;
+    return Entry == Head ? NULL : CONTAINING_RECORD(Entry, KTIMER, TimerListEntry);
+}
+
+static BOOLEAN KiFindFirstSlot(PKI_WHEEL Wheel, PULONG Number)
+{
+    ULONG Levels = Wheel->OccupiedLevels & KI_WHEEL_TIMED_LEVELS;
+    if (Levels == 0) {
+        return FALSE;
+    }
+    ULONG Level = (ULONG)__builtin_ctz(Levels);
+    *Number = Level * KI_WHEEL_SLOTS + (ULONG)__builtin_ctzll(Wheel->Occupied[Level]);
+    return TRUE;
+}
+
+ULONG64 KiNextWheelTime(PKI_WHEEL Wheel)
+{
+    ULONG Number;
+    if (Wheel->OccupiedLevels & ~KI_WHEEL_TIMED_LEVELS) {
+        return 0;
+    }
+    return KiFindFirstSlot(Wheel, &Number) ? Wheel->Slot[Number].Earliest : KI_TIME_NEVER;
+}
+
+/* The earliest time that belongs to a slot: the wheel's digits above, the slot's own, zeroes below. */
+static ULONG64 KiBeginningOfSlot(PKI_WHEEL Wheel, ULONG Number)
+{
+    ULONG Shift = Number / KI_WHEEL_SLOTS * KI_WHEEL_DIGIT;
+    ULONG64 Above = Wheel->Time >> Shift & ~(ULONG64)(KI_WHEEL_SLOTS - 1);
+    return (Above | Number % KI_WHEEL_SLOTS) << Shift;
+}
+
+static VOID KiMoveSlot(PKI_WHEEL Wheel, ULONG From, ULONG To)
+{
+    PLIST_ENTRY Source = &Wheel->Slot[From].List;
+    PLIST_ENTRY First = Source->Flink;
+    PLIST_ENTRY Target = &KiOpenSlot(Wheel, To)->List;
+    RemoveEntryList(Source);
+    AppendTailList(Target, First);
+    KiMarkSlotEmpty(Wheel, From);
+}
+
+/* Only the rest is linked to the head again: a timer's memory is not touched before its turn. */
+static BOOLEAN KiFileCascade(PKI_WHEEL Wheel, PULONG Budget)
+{
+    PLIST_ENTRY Head = &Wheel->Slot[KI_WHEEL_CASCADE].List;
+    PLIST_ENTRY Next;
+    if (!KiIsSlotOccupied(Wheel, KI_WHEEL_CASCADE)) {
+        return TRUE;
+    }
+    PLIST_ENTRY Entry = Head->Flink;
+    for (; Entry != Head && *Budget != 0; Entry = Next) {
+        Next = Entry->Flink;
+        __builtin_prefetch(Next, 1);
+        KiFileTimer(Wheel, CONTAINING_RECORD(Entry, KTIMER, TimerListEntry));
+        *Budget -= 1;
+    }
+    if (Entry == Head) {
+        KiMarkSlotEmpty(Wheel, KI_WHEEL_CASCADE);
+        return TRUE;
+    }
+    Head->Flink = Entry;
+    Entry->Blink = Head;
+    return FALSE;
+}
+
+BOOLEAN KiTurnWheel(PKI_WHEEL Wheel, ULONG64 Time, ULONG Budget)
+{
+    ULONG Number;
+    if (Time < Wheel->Time) {
+        /* With an earlier time every timer may belong elsewhere. Those that were found due stay so. */
+        while (KiFindFirstSlot(Wheel, &Number)) {
+            KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
+        }
+        Wheel->Time = Time;
+    }
+    for (;;) {
+        if (!KiFileCascade(Wheel, &Budget)) {
+            return FALSE;
+        }
+        if (!KiFindFirstSlot(Wheel, &Number) || KiBeginningOfSlot(Wheel, Number) > Time) {
+            break;
+        }
+        if (Wheel->Slot[Number].Latest <= Time) {
+            KiMoveSlot(Wheel, Number, KI_WHEEL_DUE);
+        } else {
+            Wheel->Time = KiBeginningOfSlot(Wheel, Number);
+            KiMoveSlot(Wheel, Number, KI_WHEEL_CASCADE);
+        }
+    }
+    Wheel->Time = Time;
+    return TRUE;
+}
+
 /*
- * timer.c: timer objects, and the clock that expires them. The theory of a timer is in timer.h, that of the tables in
- * timertable.h.
+ * Timer objects, and the clock that expires them.
  *
  * The clock is a thread of the library (ownthread.h). It sleeps until the earliest time in any table. The first timer
  * that is set requests it. While the host refuses it, KiClockMissing is set, and threads that wait act as the clock: they
@@ -18,15 +209,6 @@
  * 4. Both sides exchange KiClockWake: a clock that resets a setter's 1 reads the tables after that setter's timer was
  *    in. While it is 1, further setters make no system call.
  */
-#include "freedmemory.h"
-#include "timer.h"
-
-#include "debugdata.h"
-#include "dpc.h"
-#include "irql.h"
-#include "ownthread.h"
-#include "park.h"
-#include "wait.h"
 
 #define KI_UNITS_PER_MILLISECOND 10000ULL
 #define KI_FAR_AWAY (1000 * KI_UNITS_PER_MILLISECOND) /* a tick of the host does not matter here */
@@ -82,14 +264,6 @@ FORCEINLINE PKTIMER_TABLE KiTableOfTimer(PKTIMER Timer)
     ULONG Number = Timer->Processor & KI_TIMER_NUMBER_MASK;
     /* acquire: pairs with the compare-exchange in KiCreateTimerTable */
     return Number == 0 ? &KiFirstTimerTable : __atomic_load_n(&KiProcessorBlock[Number]->TimerTable, __ATOMIC_ACQUIRE);
-}
-
-FORCEINLINE PKTIMER_TABLE KiCurrentTable(PKTHREAD Thread)
-{
-    PKPRCB Prcb = KiCurrentPrcb(Thread);
-    /* acquire: as in KiTableOfTimer */
-    PKTIMER_TABLE Table = __atomic_load_n(&Prcb->TimerTable, __ATOMIC_ACQUIRE);
-    return Table != NULL ? Table : KiCreateTimerTable(Prcb);
 }
 
 /* The verifier. */
@@ -297,16 +471,24 @@ FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 
 /*
  * With the object locked: takes the timer out of its table and files it anew, in the same table if it was in one, so that
- * one lock is enough. FALSE: its time has passed, and it is in
- * no table. WasSet keeps its value, since this may have to be repeated.
+ * one lock is enough. FALSE: its time has passed, and it is in no table. WasSet keeps its value, since this may have to be
+ * repeated.
  */
 FORCEINLINE BOOLEAN KiSetLockedTimer(PKTHREAD Thread, PKTIMER Timer, const KI_TIMER_SETTING *Setting, ULONG64 DueTime,
                                      ULONG64 *Word, BOOLEAN *WasSet)
 {
     BOOLEAN Inserted = (*Word & KiInsertedFlag(Setting->Type)) != 0;
-    PKTIMER_TABLE Table = Inserted ? KiTableOfTimer(Timer) : KiCurrentTable(Thread);
+    PKTIMER_TABLE Table;
     ULONG Type = Setting->Type | (Setting->DueTime >= 0 ? KI_TIMER_ABSOLUTE : 0) |
                  (Setting->Call != NULL ? KI_TIMER_CALLS : 0);
+    if (Inserted) {
+        Table = KiTableOfTimer(Timer);
+    } else {
+        PKPRCB Prcb = KiCurrentPrcb(Thread);
+        /* acquire: as in KiTableOfTimer */
+        Table = __atomic_load_n(&Prcb->TimerTable, __ATOMIC_ACQUIRE);
+        Table = Table != NULL ? Table : KiCreateTimerTable(Prcb);
+    }
     KiAcquireLock(&Table->Lock);
     if (Inserted) {
         KiTakeOutTimer(KiTimerWheel(Table, Timer), Timer);
@@ -498,7 +680,7 @@ static KI_EXPIRY KiExpireGroup(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index
         if (KiSignalAndUnlockTimer(Timer, FALSE, Entry->Word, &Released, &SystemTime) == 0) {
             Expiry = KiTimersBusy; /* the last of the group: back into the table, as the next one to expire */
             KiAcquireLock(&Table->Lock);
-            KiMakeTimerDue(KiTimerWheel(Table, Timer), Timer);
+            InsertHeadList(&KiOpenSlot(KiTimerWheel(Table, Timer), KI_WHEEL_DUE)->List, &Timer->TimerListEntry);
             KiReleaseLock(&Table->Lock);
             KiUnlockObject(&Timer->Header, Entry->Word);
         }

@@ -1,7 +1,7 @@
 /* wait.c: the waiter's side: KeWaitForSingleObject, KeWaitForMultipleObjects and the steps of a wait. Theory in wait.h. */
-#include "waitsteps.h"
-
+#include "wait.h"
 #include "irql.h"
+#include "timer.h"
 
 /* Before the wait. */
 
@@ -154,9 +154,60 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
     }
 }
 
-BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
+/*
+ * Many is a constant in each caller. TRUE: a wait for any of so many objects that a status of Windows cannot hold the
+ * index of each; the two ranges KI_MANY_ hold it. A wait for up to 64 objects compiles to the same code as without it.
+ * Shape is a constant likewise: the waits for one object and for an alert, the most frequent ones, compile to code
+ * without loops.
+ */
+
+typedef enum _KI_WAIT_SHAPE {
+    KiNoObject, /* the one block is that of a hint */
+    KiOneObject,
+    KiFewObjects,
+    KiManyObjects
+} KI_WAIT_SHAPE;
+
+FORCEINLINE ULONG KiLinkedBlocks(PKI_WAIT Wait, KI_WAIT_SHAPE Shape)
+{
+    return Shape <= KiOneObject ? (ULONG)Shape : Wait->Count;
+}
+
+FORCEINLINE BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+{
+    ULONG64 Word = KiReadHeader(Header);
+    return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
+}
+
+/* Tests the objects in order, as documented, and consumes the first signaled one. */
+FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, BOOLEAN Many, NTSTATUS *Status)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ULONG64 Word = KiReadHeader(Object[Index]);
+        /* KI_STATE(Word) <= 0, in one comparison of the whole word */
+        if ((LONG64)Word < (LONG64)1 << 32 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
+            continue;
+        }
+        if (KiIsAtMutantLimit(Object[Index], Thread)) {
+            *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
+            return TRUE;
+        }
+        if (KiTryConsume(Object[Index], Thread, Status)) {
+            *Status = KiStatusOfIndex(*Status, Index, Many);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status)
 {
     return KiTryConsumeFirst(Object, Count, Thread, FALSE, Status);
+}
+
+BOOLEAN KiTryConsumeAnyOf(PKI_WAIT Wait, NTSTATUS *Status)
+{
+    return KiTryConsumeFirst(Wait->Objects, Wait->Count, Wait->Thread, Wait->WaitType == KI_MANY_BLOCK, Status);
 }
 
 /* A mutant at its limit is left to the slow path, which reports it. */
@@ -191,7 +242,8 @@ static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
     return Count;
 }
 
-VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
+/* By a thread whose wait has taken Header. */
+static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);
     if (KI_TYPE(Word) == MutantObject && KI_STATE(Word) == 0) {
@@ -389,12 +441,47 @@ NTSTATUS KiConsumeAll(PKTHREAD Thread)
 
 /* The steps of a wait. */
 
-NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
+/* With the object locked: it may be freed afterwards. AutoBoost: a mutant's owner runs at least at the waiter's priority. */
+FORCEINLINE VOID KiLendToOwner(PKI_WAIT Wait, PKWAIT_BLOCK Block)
 {
-    return KiLinkObjectInline(Wait, Index, FALSE, Signaled);
+    if (*KiTypeOf(Wait, Block->WaitKey) == MutantObject) {
+        PKMUTANT Mutant = CONTAINING_RECORD((PDISPATCHER_HEADER)Block->Object, KMUTANT, Header);
+        /* relaxed: KTHREADs are never unmapped, and the boost of a thread that is no longer the owner decays */
+        KiLendPriority(Wait->Thread, __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED));
+    }
 }
 
-NTSTATUS KiLinkAll(PKI_WAIT Wait)
+/* STATUS_RETRY: the object is outside; the wait is ended. */
+FORCEINLINE NTSTATUS KiLinkObjectInline(PKI_WAIT Wait, ULONG Index, BOOLEAN Many, BOOLEAN *Signaled)
+{
+    PKTHREAD Thread = Wait->Thread;
+    PKWAIT_BLOCK Block = &Wait->Blocks[Index];
+    PDISPATCHER_HEADER Header = Block->Object;
+    NTSTATUS Status = STATUS_PENDING;
+    ULONG64 Word = KiLockObject(Header);
+    if (Word == 0) {
+        *Signaled = TRUE;
+        return KiEndOwnWait(Thread) ? STATUS_RETRY : STATUS_PENDING;
+    }
+    *KiTypeOf(Wait, Index) = Wait->WaitType == KI_WATCH_BLOCK ? 0 : (UCHAR)KI_TYPE(Word);
+    *Signaled = KiIsSignaledFor(Header, Word, Thread);
+    if (*Signaled && KiEndOwnWait(Thread)) { /* else a signal through an earlier block was faster: see KiCommitWait */
+        BOOLEAN Abandoned = Wait->WaitType != KI_WATCH_BLOCK && KiConsumeLocked(Header, &Word, Thread) == STATUS_ABANDONED;
+        Status = KiStatusOfIndex(Abandoned ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0, Index, Many);
+    } else if (!*Signaled && !Wait->Poll) {
+        KiLinkBlock(Block);
+        KiLendToOwner(Wait, Block);
+    }
+    KiUnlockObject(Header, Word);
+    return Status;
+}
+
+NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled)
+{
+    return KiLinkObjectInline(Wait, Index, Wait->WaitType == KI_MANY_BLOCK, Signaled);
+}
+
+static NTSTATUS KiLinkAll(PKI_WAIT Wait)
 {
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = STATUS_PENDING;
@@ -420,9 +507,11 @@ NTSTATUS KiLinkAll(PKI_WAIT Wait)
     return Status;
 }
 
-VOID KiUnlinkBlocks(PKI_WAIT Wait)
+/* The wait has ended. Only the thread that ended it unlinks blocks, before it wakes this one, so the others stay as they
+   are; but a move outside unlinks every block. */
+FORCEINLINE VOID KiUnlinkBlocksInline(PKI_WAIT Wait, KI_WAIT_SHAPE Shape)
 {
-    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+    for (ULONG Index = 0; Index < KiLinkedBlocks(Wait, Shape); Index += 1) {
         PKWAIT_BLOCK Block = &Wait->Blocks[Index];
         /* acquire: pairs with the release store in KiUnlinkBlock */
         if (__atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) != WaitBlockActive) {
@@ -430,28 +519,111 @@ VOID KiUnlinkBlocks(PKI_WAIT Wait)
         }
         PDISPATCHER_HEADER Header = Block->Object;
         ULONG64 Word = KiLockObject(Header);
-        if (Word == 0) {
-            continue; /* the move outside has unlinked it */
-        }
-        if (Block->BlockState == WaitBlockActive) {
+        if (Word != 0) {
             KiUnlinkBlock(Block, WaitBlockInactive);
+            KiUnlockObject(Header, Word);
         }
-        KiUnlockObject(Header, Word);
     }
 }
 
+VOID KiUnlinkBlocks(PKI_WAIT Wait)
+{
+    KiUnlinkBlocksInline(Wait, KiFewObjects);
+}
+
 /* Of the objects that satisfied the wait, only those that were noted as mutants may be touched: rule 6. */
+FORCEINLINE VOID KiTakeOwnershipsInline(PKI_WAIT Wait, NTSTATUS Status, KI_WAIT_SHAPE Shape)
+{
+    BOOLEAN Many = Shape == KiManyObjects;
+    NTSTATUS Satisfied0 = Many ? KI_MANY_WAIT_0 : STATUS_WAIT_0;
+    NTSTATUS Abandoned0 = Many ? KI_MANY_ABANDONED_0 : STATUS_ABANDONED_WAIT_0;
+    ULONG Most = Many ? MAXUSHORT : Shape == KiFewObjects ? MAXIMUM_WAIT_OBJECTS : (ULONG)Shape;
+    BOOLEAN Abandoned = Status >= Abandoned0 && Status < Abandoned0 + (NTSTATUS)Most;
+    ULONG Satisfied = (ULONG)(Status - (Abandoned ? Abandoned0 : Satisfied0));
+    if (Satisfied >= Most) {
+        return;
+    }
+    BOOLEAN One = Shape != KiFewObjects || Wait->WaitType == WaitAny;
+    ULONG Count = KiLinkedBlocks(Wait, Shape);
+    ULONG Index = One ? Satisfied : 0;
+    ULONG End = One && Satisfied < Count ? Satisfied + 1 : Count;
+    for (; Index < End; Index += 1) {
+        if (*KiTypeOf(Wait, Index) == MutantObject) {
+            KiTakeOwnershipIfMutant(Wait->Objects[Index], Wait->Thread);
+        }
+    }
+}
+
 VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status)
 {
-    KiTakeOwnershipsInline(Wait, Status, FALSE);
+    KiTakeOwnershipsInline(Wait, Status, Wait->WaitType == KI_MANY_BLOCK ? KiManyObjects : KiFewObjects);
+}
+
+/* One attempt, from begin to unlink. STATUS_KERNEL_APC: a kernel APC has to run first. */
+FORCEINLINE NTSTATUS KiWaitOnce(PKI_WAIT Wait, KI_WAIT_SHAPE Shape)
+{
+    PKTHREAD Thread = Wait->Thread;
+    ULONG Blocks = Shape <= KiOneObject ? 1 : Wait->Count;
+    BOOLEAN EndedByOther = FALSE;
+    LONG_PTR Result;
+
+    NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable) | Wait->Flags);
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    for (ULONG Index = 0; Index < Blocks; Index += 1) {
+        KiPrepareBlock(&Wait->Blocks[Index], Thread, Wait->Objects[Index], Wait->WaitType, (USHORT)Index);
+    }
+    Thread->WaitBlockList = Wait->Blocks;
+    Thread->WaitBlockCount = (USHORT)Blocks;
+    BOOLEAN Signaled = Shape >= KiFewObjects && Wait->WaitType == WaitAll;
+    Status = Signaled ? KiLinkAll(Wait) : STATUS_PENDING;
+    for (ULONG Index = 0; Index < KiLinkedBlocks(Wait, Shape) && !Signaled; Index += 1) {
+        Status = KiLinkObjectInline(Wait, Index, Shape == KiManyObjects, &Signaled);
+    }
+    if (Status == STATUS_PENDING && Wait->Poll && KiEndOwnWait(Thread)) {
+        Status = STATUS_TIMEOUT;
+    }
+    if (Status == STATUS_PENDING) {
+        Status = KiCommitAndSleep(Wait, &EndedByOther, &Result);
+        KiUnlinkBlocksInline(Wait, Shape);
+        KiLeaveWaitState(Wait, EndedByOther);
+    } else {
+        KiUnlinkBlocksInline(Wait, Shape);
+    }
+    return Status;
+}
+
+/* Delivers kernel APCs and starts over as often as necessary. */
+FORCEINLINE NTSTATUS KiRunWait(PKI_WAIT Wait, KI_WAIT_SHAPE Shape)
+{
+    PKTHREAD Thread = Wait->Thread;
+    for (;;) {
+        KiEnterDispatcher(Thread);
+        NTSTATUS Status = KiWaitOnce(Wait, Shape);
+        KiTakeOwnershipsInline(Wait, Status, Shape);
+        KiExitDispatcher(Thread);
+        if (Status == STATUS_RETRY) {
+            return Wait->WaitType != KI_WATCH_BLOCK ? KiWaitOutside(Wait) : Status;
+        }
+        if (Status != STATUS_KERNEL_APC) {
+            if (Status == STATUS_TIMEOUT) {
+                KiPollClock();
+            }
+            return Status;
+        }
+        KiDeliverApc(Thread);
+        KiPollClock();
+    }
 }
 
 NTSTATUS KiWait(PKI_WAIT Wait)
 {
-    return KiRunWait(Wait, FALSE);
+    return KiRunWait(Wait, KiFewObjects);
 }
 
-NTSTATUS KiFinishWait(NTSTATUS Status)
+/* The end of a wait by kernel code: runs user APCs, and raises what the kernel raises. */
+static NTSTATUS KiFinishWait(NTSTATUS Status)
 {
     if (Status == STATUS_USER_APC) {
         KiDeliverUserApcs(KiCurrentThread());
@@ -461,7 +633,8 @@ NTSTATUS KiFinishWait(NTSTATUS Status)
     return Status;
 }
 
-BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
+/* TRUE: *Status is pending and ends the wait before it tests any object. */
+static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
 {
     if (!Wait->Alertable) {
         return FALSE;
@@ -504,7 +677,7 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
         return Status;
     }
     Wait.Spun = TRUE;
-    return KiWait(&Wait);
+    return KiRunWait(&Wait, KiOneObject);
 }
 
 /* The fast path of an outside object, which the fast paths of local ones do not handle. */
@@ -668,4 +841,145 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
         KiYieldOnce();
     }
     return STATUS_SUCCESS;
+}
+
+/* Alerts by id. Theory in apc.c. */
+
+static inline BOOLEAN KiTakesAlertById(PVOID Thread)
+{
+    return KiTakeAlertById(Thread);
+}
+
+DECLSPEC_NOINLINE NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins)
+{
+    KI_WAIT Wait;
+    KiInitializeWait(&Wait, Hint, WrAlertByThreadId, UserMode, FALSE, Timeout);
+    if (KiTakeAlertById(Wait.Thread)) {
+        return STATUS_ALERTED;
+    }
+    if (Wait.Poll) {
+        return STATUS_TIMEOUT;
+    }
+    if (Spins && KiParkUntil(Wait.Thread, KiParkForObject, KiTakesAlertById, Wait.Thread)) {
+        return STATUS_ALERTED;
+    }
+    Wait.Objects = &Hint;
+    Wait.WaitType = KI_HINT_BLOCK;
+    Wait.Flags = KI_WAIT_ALERT_BY_ID | KI_WAIT_LIGHT;
+    Wait.Spun = TRUE;
+    return KiRunWait(&Wait, KiNoObject);
+}
+
+NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    return KiMayTakeAtOnce(Thread) && KiTakeAlertById(Thread) ? STATUS_ALERTED
+                                                              : KiWaitForAlertById(Hint, Timeout, TRUE);
+}
+
+/*
+ * Waits for up to MAXUSHORT objects. Theory in wait.h.
+ *
+ * The steps are those of every wait (KiRunWait). A WaitAll needs nothing else: its status has no index, so its blocks
+ * are those of any WaitAll. The blocks of a wait for any object are of the type KI_MANY_BLOCK: the thread that ends the
+ * wait through one of them stores the index in the ranges KI_MANY_ of the status, which extend beyond STATUS_TIMEOUT
+ * and similar statuses. KiSplitManyStatus turns that into a status of Windows and the index.
+ *
+ * What a wait for up to 64 objects keeps on the stack is in the caller's array here, after the wait blocks, so that a
+ * wait in the kernel allocates nothing:
+ *
+ *     Count wait blocks | KI_WAIT, and Types of Count bytes | Order of a WaitAll
+ *
+ * Rejected: a tree of waits for 64 objects each, by helper threads, as programs build on Windows. A helper consumes an
+ * object before it knows whether another helper consumes one too, so no such wait is atomic.
+ *
+ * Such a wait does not spin before it sleeps: one round over its objects takes longer than a spin.
+ */
+
+#define KI_MANY_ROOM_PER_OBJECT (sizeof(UCHAR) + sizeof(USHORT))
+
+C_ASSERT(KE_MANY_WAIT_BLOCKS(1) * sizeof(KWAIT_BLOCK) >=
+         sizeof(KWAIT_BLOCK) + sizeof(KI_WAIT) + KI_MANY_ROOM_PER_OBJECT + sizeof(USHORT));
+/* For each ten more objects the macro has one more block for this. */
+C_ASSERT(sizeof(KWAIT_BLOCK) >= 10 * KI_MANY_ROOM_PER_OBJECT);
+
+NTSTATUS KiWaitMany(PKI_WAIT Wait)
+{
+    return KiRunWait(Wait, KiManyObjects);
+}
+
+static NTSTATUS KiWaitForAnyOfMany(PKI_WAIT Wait)
+{
+    NTSTATUS Status;
+    if (KiIsAlerted(Wait, &Status) || KiTryConsumeAnyOf(Wait, &Status)) {
+        return Status;
+    }
+    if (Wait->Poll) {
+        return STATUS_TIMEOUT;
+    }
+    return Wait->Thread->SawOutside ? KiWaitOutside(Wait) : KiWaitMany(Wait);
+}
+
+static NTSTATUS KiWaitForAllOfMany(PKI_WAIT Wait)
+{
+    PUSHORT Order = (PUSHORT)(((ULONG_PTR)KiTypeOf(Wait, Wait->Count) + sizeof(USHORT) - 1) & ~(sizeof(USHORT) - 1));
+    if (!KiSortManyObjects(Wait->Objects, Wait->Count, Order)) {
+        return STATUS_INVALID_PARAMETER_MIX;
+    }
+    for (ULONG Index = 0; Index < Wait->Count; Index += 1) {
+        if (KiIsAtMutantLimit(Wait->Objects[Index], Wait->Thread)) {
+            return STATUS_MUTANT_LIMIT_EXCEEDED;
+        }
+    }
+    Wait->Order = Order;
+    Wait->Flags = KI_WAIT_LIGHT;
+    return KiWait(Wait);
+}
+
+NTSTATUS KiSplitManyStatus(NTSTATUS Status, PULONG Index)
+{
+    *Index = 0;
+    if (Status >= KI_MANY_ABANDONED_0 && Status < KI_MANY_ABANDONED_0 + MAXUSHORT) {
+        *Index = (ULONG)(Status - KI_MANY_ABANDONED_0);
+        return STATUS_ABANDONED_WAIT_0;
+    }
+    if (Status >= KI_MANY_WAIT_0 && Status < KI_MANY_WAIT_0 + MAXUSHORT) {
+        *Index = (ULONG)(Status - KI_MANY_WAIT_0);
+        return STATUS_WAIT_0;
+    }
+    return Status;
+}
+
+NTSTATUS KiWaitForManyObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                              KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                              PKWAIT_BLOCK WaitBlockArray, PULONG Index)
+{
+    PKI_WAIT Wait = (PKI_WAIT)(PVOID)(WaitBlockArray + Count);
+    if (WaitType != WaitAny && WaitType != WaitAll) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    KiInitializeWait(Wait, Object[0], WaitReason, WaitMode, Alertable, Timeout);
+    Wait->Thread->SawOutside = FALSE;
+    Wait->Objects = Object;
+    Wait->Blocks = WaitBlockArray;
+    Wait->Count = Count;
+    Wait->WaitType = WaitType == WaitAny ? KI_MANY_BLOCK : WaitAll;
+    Wait->Spun = TRUE;
+    return KiSplitManyStatus(WaitType == WaitAny ? KiWaitForAnyOfMany(Wait) : KiWaitForAllOfMany(Wait), Index);
+}
+
+NTSTATUS KeWaitForManyObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                              KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                              PKWAIT_BLOCK WaitBlockArray, PULONG Index)
+{
+    ULONG Unused;
+    if (Count > KE_MAXIMUM_MANY_OBJECTS) {
+        KeBugCheckEx(MAXIMUM_WAIT_OBJECTS_EXCEEDED, Count, KE_MAXIMUM_MANY_OBJECTS, (ULONG_PTR)KiCurrentThread(),
+                     (ULONG_PTR)WaitBlockArray);
+    }
+    if (Count == 0) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    return KiFinishWait(KiWaitForManyObjects(Count, Object, WaitType, WaitReason, WaitMode, Alertable, Timeout,
+                                             WaitBlockArray, Index != NULL ? Index : &Unused));
 }

@@ -130,7 +130,7 @@ KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself,
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
 ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
 
-/* suspend.c */
+/* stop.c */
 VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it recomputes its deadline */
 
 /* wait.c */
@@ -139,7 +139,7 @@ VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it reco
 #define KI_HINT_BLOCK 0xff
 /* That of a block which a signal ends without consuming: see outside.h, 7. */
 #define KI_WATCH_BLOCK 0xfe
-/* That of the blocks of a wait for any of many objects: see manyobjects.c. */
+/* That of the blocks of a wait for any of many objects: see wait.c. */
 #define KI_MANY_BLOCK 0xfd
 
 /* How many of the blocks of Thread's wait are for an object. */
@@ -181,12 +181,6 @@ VOID KiSpinForWake(PKTHREAD Thread); /* after the wait is committed */
 NTSTATUS KiLinkObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled);
 VOID KiUnlinkBlocks(PKI_WAIT Wait);
 VOID KiTakeOwnerships(PKI_WAIT Wait, NTSTATUS Status);
-NTSTATUS KiLinkAll(PKI_WAIT Wait);
-VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread); /* by a thread whose wait has taken Header */
-/* TRUE: *Status is pending and ends the wait before it tests any object. */
-BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status);
-/* The end of a wait by kernel code: runs user APCs, and raises what the kernel raises. */
-NTSTATUS KiFinishWait(NTSTATUS Status);
 NTSTATUS KiWait(PKI_WAIT Wait); /* runs the steps above; delivers kernel APCs and starts over as often as necessary */
 /* FALSE: the objects are not all different. */
 BOOLEAN KiSortObjects(PVOID Object[], ULONG Count, USHORT Order[MAXIMUM_WAIT_OBJECTS]);
@@ -197,7 +191,6 @@ VOID KiSetWaitNext(PKTHREAD Thread); /* after a signal with Wait TRUE: at DISPAT
 
 /* TRUE: the wait has ended with *Status. */
 BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status);
-BOOLEAN KiTryConsumeAny(PVOID Object[], ULONG Count, PKTHREAD Thread, NTSTATUS *Status);
 
 /* All objects of Thread's wait, which is a WaitAll. */
 BOOLEAN KiLockInOrder(PKTHREAD Thread); /* FALSE: one is outside, and none is locked */
@@ -270,7 +263,7 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray);
 
-/* manyobjects.c. */
+/* Waits for many objects. */
 
 /*
  * The status of a wait for any of many objects, inside the engine: the index of an object is beyond STATUS_TIMEOUT and
@@ -279,9 +272,16 @@ NTSTATUS KiWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 #define KI_MANY_WAIT_0 ((NTSTATUS)0x10000)
 #define KI_MANY_ABANDONED_0 ((NTSTATUS)0x20000)
 
-BOOLEAN KiTryConsumeMany(PKI_WAIT Wait, NTSTATUS *Status); /* KiTryConsumeAny, with such a status */
-NTSTATUS KiLinkManyObject(PKI_WAIT Wait, ULONG Index, BOOLEAN *Signaled);
-VOID KiTakeOwnershipOfMany(PKI_WAIT Wait, NTSTATUS Status);
+/* Status: STATUS_WAIT_0, or STATUS_ABANDONED_WAIT_0 for a mutant whose owner has ended. */
+FORCEINLINE NTSTATUS KiStatusOfIndex(NTSTATUS Status, ULONG Index, BOOLEAN Many)
+{
+    if (Many) {
+        Status = Status == STATUS_ABANDONED_WAIT_0 ? KI_MANY_ABANDONED_0 : KI_MANY_WAIT_0;
+    }
+    return Status + (NTSTATUS)Index;
+}
+
+BOOLEAN KiTryConsumeAnyOf(PKI_WAIT Wait, NTSTATUS *Status); /* with such a status if it has many */
 NTSTATUS KiWaitMany(PKI_WAIT Wait); /* KiWait */
 NTSTATUS KiSplitManyStatus(NTSTATUS Status, PULONG Index); /* into a status of Windows and the index, or 0 */
 /* KeWaitForManyObjects, but for its end: see KiWaitForSingleObjectSlow. */
@@ -320,13 +320,12 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
 BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
 VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait has ended: it counts again, above the limit if necessary */
-VOID KiQueueNotification(PKQUEUE Queue, PKWAIT_BLOCK Block, PLIST_ENTRY Entry);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, regardless of the concurrency limit; or NULL */
 VOID KiAbandonQueue(PKQUEUE Queue);           /* KeRundownQueue, but the entries stay, to be taken one by one */
 VOID KiSetQueueLimit(PKQUEUE Queue, ULONG MaximumCount); /* how many threads may run from now on */
 
-/* notify.c */
+/* Waits without a thread. */
 VOID KiDeliverNotification(PKWAIT_BLOCK Block);
 
 /* timer.c. There are timers, but no thread to expire them: threads that wait do it. */

@@ -1,5 +1,5 @@
 /* manyobjects.c: a wait for many handles. In wait.c it would cost the waits there one instruction more for each object. */
-#include "waitobjects.h"
+#include "ntp.h"
 
 /* The objects of the wait. A WaitAll omits objects that are always signaled: they share one dispatcher header, and the
    wait rejects duplicates. The result is never empty. Returns the count. */

@@ -7,7 +7,7 @@
 
 #include <interlock/nt.h>
 
-#include "../hal/console.h"
+#include "../hal/hal.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
 
@@ -15,10 +15,10 @@
 typedef struct _NTP_THREAD {
     KI_LOCK ActiveTimerListLock;     /* timers whose APC goes to this thread: timer.c */
     LIST_ENTRY ActiveTimerListHead;  /* zeroed: it never had one */
-    volatile ULONG UsesKeptPort;     /* a call of this thread uses NTP_THREAD_KEPT: keptport.h */
+    volatile ULONG UsesKeptPort;     /* a call of this thread uses NTP_THREAD_KEPT: iocompletion.c */
 } NTP_THREAD, *PNTP_THREAD;
 
-/* The completion port that a thread in this slot used last: keptport.h. */
+/* The completion port that a thread in this slot used last: iocompletion.c. */
 typedef struct _NTP_THREAD_KEPT {
     volatile ULONG_PTR KeptPort;
     HANDLE KeptHandle;
@@ -94,10 +94,39 @@ FORCEINLINE NTSTATUS NtpFinishWait(NTSTATUS Status)
     return Status;
 }
 
-/* memorycondition.c: the event for scarce or for plenty of memory */
+/* The objects of a wait by several handles (wait.c, manyobjects.c). A waiter holds a reference on each while it waits. */
+static inline VOID NtpDereferenceObjects(PVOID Objects[], ULONG Count)
+{
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        ObpDereferenceObject(Objects[Index]);
+    }
+}
+
+/* All or none. A pseudo handle cannot be waited for together with others. */
+static inline NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCESSOR_MODE Mode, PVOID Objects[])
+{
+    ACCESS_MASK RequiredAccess = Mode != KernelMode ? SYNCHRONIZE : 0;
+    for (ULONG Index = 0; Index < Count; Index += 1) {
+        Objects[Index] = ObpTryReferenceByHandle(Handles[Index], RequiredAccess, NULL);
+        if (__builtin_expect(Objects[Index] != NULL, TRUE)) {
+            continue;
+        }
+        HANDLE Handle = Handles[Index];
+        NTSTATUS Status = Handle == NtCurrentProcess() || Handle == NtCurrentThread()
+                              ? STATUS_INVALID_HANDLE
+                              : ObpReferenceObjectByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Objects[Index], NULL);
+        if (!NT_SUCCESS(Status)) {
+            NtpDereferenceObjects(Objects, Index);
+            return Status;
+        }
+    }
+    return STATUS_SUCCESS;
+}
+
+/* system.c: the event for scarce or for plenty of memory */
 NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event);
 
-/* transfer.c: bytes from or to a descriptor object. *Done is written in any case. */
+/* object.c: bytes from or to a descriptor object. *Done is written in any case. */
 NTSTATUS NtpReadDescriptor(HANDLE Handle, PVOID Buffer, ULONG Length, PULONG Done);
 NTSTATUS NtpWriteDescriptor(HANDLE Handle, const VOID *Buffer, ULONG Length, PULONG Done);
 NTSTATUS NtpQueryDescriptorKind(HANDLE Handle, HAL_DESCRIPTOR_KIND *Kind);
@@ -111,10 +140,64 @@ typedef struct _NTP_HEIRLOOMS {
 NTSTATUS NtpCreateUserProcess(const HAL_SPAWN *Spawn, const NTP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                               PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
 
-/* directory.c: private namespaces, as NtCreatePrivateNamespace and similar services would do. Boundary: a text that
+/* object.c: private namespaces, as NtCreatePrivateNamespace and similar services would do. Boundary: a text that
    stands for the boundary descriptor. */
 NTSTATUS NtpOpenPrivateNamespace(PCUNICODE_STRING Boundary, POBJECT_ATTRIBUTES ObjectAttributes, BOOLEAN Create,
                                  PHANDLE NamespaceHandle);
 NTSTATUS NtpDeletePrivateNamespace(HANDLE NamespaceHandle); /* other processes no longer find it */
+
+/*
+ * Completion ports and what is queued to them (iocompletion.c, packet.c).
+ *
+ * A port is a KQUEUE of packets. A packet's Kind says where its memory comes from:
+ *
+ *   plain     NtSetIoCompletion: allocated when it is posted and freed when it is removed
+ *   reserve   NtSetIoCompletionEx: part of a reserve object, which the queue references
+ *   wait      a signal: part of a wait completion packet, which has its own rules
+ *
+ * A thread that removes an entry from the queue, in any way, owns the packet and returns it with NtpReleasePacket.
+ */
+
+typedef enum _NTP_PACKET_KIND { NtpPlainPacket, NtpReservePacket, NtpWaitPacket } NTP_PACKET_KIND;
+
+typedef struct _NTP_PACKET {
+    LIST_ENTRY QueueListEntry;
+    NTP_PACKET_KIND Kind;
+    NTSTATUS IoStatus;
+    union {
+        PVOID KeyContext;
+        struct _NTP_PACKET *NextFree; /* of a plain packet that is free: packet.c */
+    };
+    PVOID ApcContext;
+    ULONG_PTR IoStatusInformation;
+} NTP_PACKET, *PNTP_PACKET;
+
+typedef struct _NTP_PORT {
+    KQUEUE Queue;
+} NTP_PORT, *PNTP_PORT;
+
+extern OBJECT_TYPE NtpPortType;
+
+FORCEINLINE VOID NtpFillPacket(PNTP_PACKET Packet, PVOID KeyContext, PVOID ApcContext, NTSTATUS IoStatus,
+                               ULONG_PTR IoStatusInformation)
+{
+    Packet->KeyContext = KeyContext;
+    Packet->ApcContext = ApcContext;
+    Packet->IoStatus = IoStatus;
+    Packet->IoStatusInformation = IoStatusInformation;
+}
+
+/* For a CloseProcedure: the object can no longer be reached. A permanent one can still be opened by its name. */
+FORCEINLINE BOOLEAN NtpIsOutOfReach(PVOID Object, LONG_PTR HandlesLeft)
+{
+    return HandlesLeft == 0 &&
+           (ObpHeaderOf(Object)->NameInfo == NULL || !(ObpQueryNameAttributes(Object) & OBJ_PERMANENT));
+}
+
+/* packet.c */
+PNTP_PACKET NtpAllocatePacket(VOID); /* a plain one; NULL: no memory */
+VOID NtpFreePacket(PNTP_PACKET Packet);
+VOID NtpReleaseReserve(PNTP_PACKET Packet);
+VOID NtpReleaseWaitPacket(PNTP_PACKET Packet);
 
 #endif

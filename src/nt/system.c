@@ -1,8 +1,7 @@
-/* system.c: the time, the resolution of the clock, and the enumeration of the process's threads. */
-#include "ntp.h"
-
+/* system.c: the time, the resolution of the clock, the enumeration of the process's threads, and the events for scarce memory. */
 #include "../ex/exp.h"
 #include "../ps/psp.h"
+#include "ntp.h"
 
 NTSTATUS NtQuerySystemTime(PLARGE_INTEGER SystemTime)
 {
@@ -97,4 +96,41 @@ NTSTATUS NtGetNextThread(HANDLE ProcessHandle, HANDLE ThreadHandle, ACCESS_MASK 
                                    *PsThreadType, UserMode, NewThreadHandle);
     ObDereferenceObject(Next);
     return Status;
+}
+
+/*
+ * The events for scarce and for plentiful memory, \KernelObjects\LowMemoryCondition and
+ * HighMemoryCondition. win32/system.c decides when they are set. Not in sync.c: a program that is linked with
+ * the static library and uses nothing of this file has no such objects.
+ */
+
+static NTSTATUS NtpInitializeMemoryEvent(PVOID Object, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    KeInitializeEvent(Object, NotificationEvent, FALSE);
+    return STATUS_SUCCESS;
+}
+
+static UNICODE_STRING NtpMemoryNames[] = {
+    RTL_CONSTANT_STRING(u"\\KernelObjects\\LowMemoryCondition"),
+    RTL_CONSTANT_STRING(u"\\KernelObjects\\HighMemoryCondition"),
+};
+static OBP_SYSTEM_OBJECT NtpMemoryConditions[RTL_NUMBER_OF(NtpMemoryNames)];
+
+static VOID NtpRegisterMemoryConditions(VOID)
+{
+    for (ULONG Index = 0; Index < RTL_NUMBER_OF(NtpMemoryConditions); Index += 1) {
+        NtpMemoryConditions[Index].Path = NtpMemoryNames[Index].Buffer;
+        NtpMemoryConditions[Index].Blueprint =
+            (OBP_BLUEPRINT){*ExEventObjectType, sizeof(KEVENT), NtpInitializeMemoryEvent, NULL};
+        ObpRegisterSystemObject(&NtpMemoryConditions[Index]);
+    }
+}
+KI_INITIALIZER(KiInitializeServices, NtpRegisterMemoryConditions);
+
+NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event)
+{
+    OBJECT_ATTRIBUTES Attributes;
+    InitializeObjectAttributes(&Attributes, &NtpMemoryNames[High], 0, NULL, NULL);
+    return NtOpenEvent(Event, DesiredAccess, &Attributes);
 }

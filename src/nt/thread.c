@@ -1,12 +1,11 @@
 /*
- * thread.c: the services for threads: creating and opening, ending, suspending and alerting them, and information about
- * them. Each information class is one line in a table; a class without a line is rejected, as on Windows.
+ * thread.c: the services for threads: creating and opening, ending, suspending and alerting them, user APCs, and information
+ * about them. Each information class is one line in a table; a class without a line is rejected, as on Windows.
  */
-#include "ntp.h"
-
 #include <interlock/exception.h>
 
 #include "../ps/psp.h"
+#include "ntp.h"
 
 #define NTP_CREATE_FLAGS                                                                                               \
     (THREAD_CREATE_FLAGS_CREATE_SUSPENDED | THREAD_CREATE_FLAGS_SKIP_THREAD_ATTACH |                                   \
@@ -170,7 +169,9 @@ NTSTATUS NtTerminateThread(HANDLE ThreadHandle, NTSTATUS ExitStatus)
     Status = NtpReferenceThreadAs(UserMode, ThreadHandle, THREAD_TERMINATE, &Thread);
     if (NT_SUCCESS(Status)) {
         BOOLEAN Self = &Thread->Tcb == Current;
-        Status = Self ? STATUS_SUCCESS : PspTerminateThread(Thread, ExitStatus);
+        Status = Self                       ? STATUS_SUCCESS
+                 : PsIsSystemThread(Thread) ? STATUS_ACCESS_DENIED
+                                            : KiTerminateThread(&Thread->Tcb, ExitStatus);
         ObDereferenceObject(Thread);
         if (Self) {
             KiExitService(Current);
@@ -259,12 +260,12 @@ ULONG NtGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcessorNumber)
 
 typedef struct _NTP_THREAD_CLASS {
     ULONG Length;
-    ACCESS_MASK Access;        /* either of the two is enough; 0: no such class */
-    ACCESS_MASK OtherAccess;
+    ACCESS_MASK Access;        /* 0: no such class */
 } NTP_THREAD_CLASS;
 
-#define NTP_QUERY(Length) {Length, THREAD_QUERY_INFORMATION, 0}
-#define NTP_QUERY_LIMITED(Length) {Length, THREAD_QUERY_LIMITED_INFORMATION, THREAD_QUERY_INFORMATION}
+/* A handle with the full right has the limited one too: ObpGrantAccess. */
+#define NTP_QUERY(Length) {Length, THREAD_QUERY_INFORMATION}
+#define NTP_QUERY_LIMITED(Length) {Length, THREAD_QUERY_LIMITED_INFORMATION}
 
 static const NTP_THREAD_CLASS NtpQueries[MaxThreadInfoClass] = {
     [ThreadBasicInformation] = NTP_QUERY_LIMITED(sizeof(THREAD_BASIC_INFORMATION)),
@@ -286,8 +287,8 @@ static const NTP_THREAD_CLASS NtpQueries[MaxThreadInfoClass] = {
     [ThreadSuspendCount] = NTP_QUERY_LIMITED(sizeof(ULONG)),
 };
 
-#define NTP_SET(Length) {Length, THREAD_SET_INFORMATION, 0}
-#define NTP_SET_LIMITED(Length) {Length, THREAD_SET_LIMITED_INFORMATION, THREAD_SET_INFORMATION}
+#define NTP_SET(Length) {Length, THREAD_SET_INFORMATION}
+#define NTP_SET_LIMITED(Length) {Length, THREAD_SET_LIMITED_INFORMATION}
 
 static const NTP_THREAD_CLASS NtpSettings[MaxThreadInfoClass] = {
     [ThreadPriority] = NTP_SET(sizeof(KPRIORITY)),
@@ -318,11 +319,7 @@ static NTSTATUS NtpReferenceForClass(KPROCESSOR_MODE Mode, HANDLE ThreadHandle, 
     if (Information == NULL && Length != 0) {
         return STATUS_ACCESS_VIOLATION;
     }
-    NTSTATUS Status = NtpReferenceThreadAs(Mode, ThreadHandle, Classes[Class].Access, Thread);
-    if (Status == STATUS_ACCESS_DENIED && Classes[Class].OtherAccess != 0) {
-        Status = NtpReferenceThreadAs(Mode, ThreadHandle, Classes[Class].OtherAccess, Thread);
-    }
-    return Status;
+    return NtpReferenceThreadAs(Mode, ThreadHandle, Classes[Class].Access, Thread);
 }
 
 static VOID NtpDescribeThread(PETHREAD Thread, PTHREAD_BASIC_INFORMATION Basic)
@@ -594,4 +591,142 @@ NTSTATUS NtGetContextThread(HANDLE ThreadHandle, PCONTEXT ThreadContext)
 NTSTATUS NtSetContextThread(HANDLE ThreadHandle, PCONTEXT ThreadContext)
 {
     return NtpAccessContext(ThreadHandle, THREAD_SET_CONTEXT, ThreadContext, TRUE);
+}
+
+/*
+ * User APCs, and alerts by thread id.
+ *
+ * A special user APC does not wait until its thread waits alertably: it interrupts the thread wherever that is. Here it
+ * would run inside a host signal, on top of whatever the program was doing, and the C library's heap and streams are
+ * not async-signal-safe: the routine could not even allocate. So special user APCs are refused.
+ */
+
+/* Frees the APC before its routine runs: the routine may queue another one, or never return. */
+static VOID NtpFreeDeliveredApc(PKAPC Apc, PKNORMAL_ROUTINE *NormalRoutine, PVOID *NormalContext,
+                                PVOID *SystemArgument1, PVOID *SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(NormalRoutine);
+    UNREFERENCED_PARAMETER(NormalContext);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    HalFree(Apc);
+}
+
+static VOID NtpFreeApc(PKAPC Apc)
+{
+    HalFree(Apc);
+}
+
+static NTSTATUS NtpQueueApc(PETHREAD Thread, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1, PVOID ApcArgument2,
+                            PVOID ApcArgument3)
+{
+    if (PsIsSystemThread(Thread)) {
+        return STATUS_INVALID_HANDLE;
+    }
+    PKAPC Apc = HalAllocate(sizeof(KAPC), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Apc == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    KeInitializeApc(Apc, &Thread->Tcb, OriginalApcEnvironment, NtpFreeDeliveredApc, NtpFreeApc, ApcRoutine, UserMode,
+                    ApcArgument1);
+    if (!KeInsertQueueApc(Apc, ApcArgument2, ApcArgument3, 0)) {
+        HalFree(Apc);
+        return STATUS_UNSUCCESSFUL;
+    }
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS NtQueueApcThreadEx2(HANDLE ThreadHandle, HANDLE ReserveHandle, ULONG ApcFlags, PPS_APC_ROUTINE ApcRoutine,
+                             PVOID ApcArgument1, PVOID ApcArgument2, PVOID ApcArgument3)
+{
+    PVOID Thread;
+    if ((ApcFlags & ~(ULONG)QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC) != 0) {
+        return STATUS_INVALID_PARAMETER;
+    }
+    if (ApcFlags != 0) {
+        return STATUS_NOT_SUPPORTED;
+    }
+    if (ReserveHandle != NULL) {
+        return STATUS_INVALID_HANDLE; /* reserve objects exist for completion packets only */
+    }
+    NTP_SERVICE_UNTIL_RETURN();
+    NTSTATUS Status =
+        ObReferenceObjectByHandle(ThreadHandle, THREAD_SET_CONTEXT, *PsThreadType, UserMode, &Thread, NULL);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpQueueApc(Thread, ApcRoutine, ApcArgument1, ApcArgument2, ApcArgument3);
+        ObDereferenceObject(Thread);
+    }
+    return Status;
+}
+
+NTSTATUS NtQueueApcThreadEx(HANDLE ThreadHandle, HANDLE ReserveHandle, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1,
+                            PVOID ApcArgument2, PVOID ApcArgument3)
+{
+    BOOLEAN Special = ReserveHandle == QUEUE_USER_APC_SPECIAL_USER_APC;
+    return NtQueueApcThreadEx2(ThreadHandle, Special ? NULL : ReserveHandle,
+                               Special ? QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC : QUEUE_USER_APC_FLAGS_NONE, ApcRoutine,
+                               ApcArgument1, ApcArgument2, ApcArgument3);
+}
+
+NTSTATUS NtQueueApcThread(HANDLE ThreadHandle, PPS_APC_ROUTINE ApcRoutine, PVOID ApcArgument1, PVOID ApcArgument2,
+                          PVOID ApcArgument3)
+{
+    return NtQueueApcThreadEx2(ThreadHandle, NULL, QUEUE_USER_APC_FLAGS_NONE, ApcRoutine, ApcArgument1, ApcArgument2,
+                               ApcArgument3);
+}
+
+/* Alerts by thread id. */
+
+NTSTATUS NtWaitForAlertByThreadId(PVOID Address, PLARGE_INTEGER Timeout)
+{
+    return KeWaitForAlertByThreadId(Address, Timeout);
+}
+
+static NTSTATUS NtpFindAlertTarget(HANDLE ThreadId, PKTHREAD *Thread)
+{
+    ULONG_PTR Id = (ULONG_PTR)ThreadId;
+    if (Id == 0 || Id > MAXULONG) {
+        return STATUS_INVALID_CID;
+    }
+    *Thread = KiLookupThreadById((ULONG)Id);
+    if (*Thread == NULL) {
+        return HalIsThreadOfOtherProcess((ULONG)Id) ? STATUS_ACCESS_DENIED : STATUS_INVALID_CID;
+    }
+    return STATUS_SUCCESS;
+}
+
+/* A thread that has ended takes the alert as long as its object exists; the alert is lost. */
+NTSTATUS NtAlertThreadByThreadId(HANDLE ThreadId)
+{
+    PKTHREAD Thread;
+    NTSTATUS Status = NtpFindAlertTarget(ThreadId, &Thread);
+    if (NT_SUCCESS(Status)) {
+        KeAlertThreadById(Thread);
+    }
+    return Status;
+}
+
+NTSTATUS NtAlertThreadByThreadIdEx(HANDLE ThreadId, struct _RTL_SRWLOCK *Lock)
+{
+    UNREFERENCED_PARAMETER(Lock);
+    return NtAlertThreadByThreadId(ThreadId);
+}
+
+/* Alerts all of them or, if one id is bad, none. A thread that ends in between is skipped. */
+NTSTATUS NtAlertMultipleThreadByThreadId(PHANDLE MultipleThreadId, ULONG Count, PVOID Boost, ULONG BoostCount)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    PKTHREAD Thread;
+    UNREFERENCED_PARAMETER(Boost);
+    UNREFERENCED_PARAMETER(BoostCount);
+    if (MultipleThreadId == NULL && Count != 0) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    for (ULONG Index = 0; Index < Count && NT_SUCCESS(Status); Index += 1) {
+        Status = NtpFindAlertTarget(MultipleThreadId[Index], &Thread);
+    }
+    for (ULONG Index = 0; Index < Count && NT_SUCCESS(Status); Index += 1) {
+        NtAlertThreadByThreadId(MultipleThreadId[Index]);
+    }
+    return Status;
 }

@@ -14,11 +14,10 @@
  * 5. A shared timer is set and expires in the world. ApcTimer is a local timer with the same setting for the APC of the
  *    process that set it: it queues the APC only if the timer is still the one that was set (Arming).
  */
-#include "ntp.h"
-
 #include "../ke/timer.h"
 #include "../ob/share.h"
 #include "../ps/psp.h"
+#include "ntp.h"
 
 #define NTP_UNITS_PER_MILLISECOND 10000ull
 

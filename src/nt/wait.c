@@ -1,7 +1,5 @@
 /* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
-#include "waitobjects.h"
-
-#include "../ob/borrow.h"
+#include "ntp.h"
 
 /* A satisfied wait for an object whose state needs no update. */
 FORCEINLINE BOOLEAN NtpTryConsumeBorrowed(PKTHREAD Thread, HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable)

@@ -10,10 +10,9 @@
  *    would wait for its own end.
  * 4. A registration holds a reference on the object.
  */
-#include "namespace.h"
-
-#include "../ke/callback.h"
+#include "../ke/verifier.h"
 #include "../ke/irql.h"
+#include "obp.h"
 
 #define OBP_CALLBACK_SIGNATURE  0x6c6c6143u /* "Call" */
 #define OBP_CALLBACK_MODIFY     0x0001

@@ -9,7 +9,7 @@
  *    is left the others wait for it. It prepays inside a dispatcher section, so no fork or suspension intervenes.
  * 3. No lookup succeeds after a close has returned: closing sets the word to 0 by compare-exchange, and the closer
  *    returns the handle's reference and whatever was prepaid. A borrower has no reference: the closer waits for it
- *    (borrow.h).
+ *    (obp.h).
  * 4. Object and Access belong together: Incarnation grows each time the entry is opened, and a lookup that finds
  *    another Access after its compare-exchange than before starts over.
  * 5. A closed handle stays invalid for a long time: free entries are reused first in first out, and not before
@@ -18,12 +18,10 @@
  * Rejected: a lock in the entry fails 1 under contention. Counting on the object makes every lookup of a shared object
  * contend on its header, and the object could be freed between reading the entry and counting.
  */
-#include "borrow.h"
-#include "inherit.h"
-
 #include "../ke/debugdata.h"
 #include "../ke/park.h"
-#include "../ke/processend.h"
+#include "../ke/ki.h"
+#include "share.h"
 
 #define OBP_REUSE_DELAY 128
 #define OBP_PREPAID_MOST 0xffffu
@@ -67,6 +65,7 @@ static BOOLEAN ObpPublish(PVOID volatile *Place, SIZE_T Size)
 
 static BOOLEAN ObpEnsureLeaf(ULONG Index)
 {
+    KiClaimProcessEnd();
     OBP_BRANCH_TABLE *volatile *Root = &ObpRoot[Index / (OBP_LEAF * OBP_BRANCH)];
     if (!ObpPublish((PVOID volatile *)Root, sizeof(OBP_BRANCH_TABLE))) {
         return FALSE;
@@ -271,10 +270,11 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
 static VOID ObpPayInAdvance(POBP_HANDLE_ENTRY Entry, PVOID Object)
 {
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
+    ULONG64 Borrowable = ObpHeaderOf(Object)->Type->NeverBorrowed ? 0 : OBP_BORROWABLE;
     ObpReferenceObjectEx(Object, OBP_PREPAID_BATCH);
     /* Safe even if the handle was closed and reopened for the same object. */
     while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) + OBP_PREPAID_BATCH <= OBP_PREPAID_MOST) {
-        ULONG64 New = (Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE) | OBP_BORROWABLE;
+        ULONG64 New = (Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE) | Borrowable;
         /* release: a lookup that takes one of these sees them counted on the object */
         if (__atomic_compare_exchange_n(&Entry->Object, &Word, New, TRUE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
             return;
@@ -415,13 +415,6 @@ static VOID ObpReleaseHandle(PVOID Object, LONG_PTR References, ACCESS_MASK Gran
     ObpDereferenceObjectEx(Object, References + (Unlinked ? 1 : 0));
 }
 
-static BOOLEAN ObpIsReturned(PKTHREAD Thread, ULONG Index)
-{
-    /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so everything that the borrower did is
-       visible */
-    return __atomic_load_n(&Thread->BorrowedHandle, __ATOMIC_SEQ_CST) != Index;
-}
-
 VOID ObpAwaitBorrowers(ULONG Index)
 {
     HalBarrierAllThreads(); /* pairs with the store of BorrowedHandle; see KiStoreBeforeLook for hosts without it */
@@ -429,7 +422,9 @@ VOID ObpAwaitBorrowers(ULONG Index)
     ULONG Slots = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_SEQ_CST);
     for (ULONG Number = 0; Number < Slots; Number += 1) {
         PKTHREAD Thread = KiThreadFromNumber(Number);
-        for (ULONG Round = 0; !ObpIsReturned(Thread, Index); Round += 1) {
+        /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so everything that the borrower did is
+           visible */
+        for (ULONG Round = 0; __atomic_load_n(&Thread->BorrowedHandle, __ATOMIC_SEQ_CST) == Index; Round += 1) {
             KiBackOff(Round);
         }
     }
@@ -447,7 +442,7 @@ static NTSTATUS ObpCloseEntry(POBP_HANDLE_ENTRY Entry, HANDLE Handle)
             return STATUS_HANDLE_NOT_CLOSABLE;
         }
         /* acquire: pairs with the release in ObpOpenReservedHandle, so the Access read below is this handle's; seq_cst:
-           comes before the loads of the ports that threads keep, nt/keptport.h, and of the handles that they borrow */
+           comes before the loads of the ports that threads keep, nt/iocompletion.c, and of the handles that they borrow */
     } while (!__atomic_compare_exchange_n(&Entry->Object, &Word, 0, TRUE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     GrantedAccess = (ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED);
     if (Word & OBP_BORROWABLE) {
@@ -541,7 +536,7 @@ static BOOLEAN ObpHasTables(VOID)
     return Number < OBP_ROOT;
 }
 
-/* The rules are in ke/processend.h. */
+/* The rules are in ke/ki.h. */
 static __attribute__((destructor(KI_END_OBJECTS))) VOID ObpEndProcess(VOID)
 {
     if (!ObpHasTables() || !KiProcessEndsAlone()) {

@@ -1,9 +1,7 @@
-/* namespace.c: directories and links; entering, finding and removing names. The theory is in namespace.h. */
-#include "walk.h"
-
-#include "../ex/upcase.h"
-
+/* namespace.c: directories and links; entering, finding and removing names. The theory is in obp.h. */
+#include "../ex/text.h"
 #include "../ke/debugdata.h"
+#include "share.h"
 
 #define OBP_FEWEST_BUCKETS 64
 #define OBP_MOST_BUCKETS (1u << 20)

@@ -1,4 +1,4 @@
-/* obp.h: objects, types, handles. */
+/* obp.h: objects, types, handles and names. */
 #ifndef INTERLOCK_OBP_H
 #define INTERLOCK_OBP_H
 
@@ -21,6 +21,7 @@ typedef struct _OBJECT_TYPE {
     LONG WaitOffset;                 /* of the dispatcher header that a wait by handle waits for, in the body;
                                         OBP_ALWAYS_SIGNALED: such a wait is satisfied immediately */
     BOOLEAN OwnsMemory;              /* DeleteProcedure frees the memory, or the type keeps it */
+    BOOLEAN NeverBorrowed;           /* no use of such an object is a single compare-exchange (borrowed objects, below) */
     BOOLEAN CaseInsensitive;         /* names are looked up so even without OBJ_CASE_INSENSITIVE */
     UCHAR Index;                     /* assigned by ObpRegisterType */
     struct _OBJECT_TYPE *NextType;
@@ -115,7 +116,7 @@ FORCEINLINE LONG_PTR ObpDereferenceObject(PVOID Object)
 }
 
 /*
- * create.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
+ * object.c: what every service that creates or opens an object does, from the attributes to the handle. Initialize runs
  * before the object is visible; if it fails, nothing has happened. If the name exists and OBJ_OPENIF allows it, that
  * object is opened instead: STATUS_OBJECT_NAME_EXISTS.
  */
@@ -205,7 +206,7 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
 #define OBP_INHERIT 1ull
 #define OBP_PROTECT 2ull
 #define OBP_ATTRIBUTES (OBP_INHERIT | OBP_PROTECT)
-#define OBP_BORROWABLE 4ull /* borrow.h */
+#define OBP_BORROWABLE 4ull /* borrowed objects, below */
 #define OBP_ADDRESS 0x0000fffffffffff0ull
 
 typedef struct _OBP_HANDLE_ENTRY {
@@ -330,5 +331,171 @@ FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAcce
                ? STATUS_SUCCESS
                : ObpReferenceObjectByHandle(Handle, DesiredAccess, ObjectType, AccessMode, Object, NULL);
 }
+
+/*
+ * Brief use of a handle's object without a reference.
+ *
+ * A lookup takes a reference from the handle's entry and returns it to the object: two locked operations, in calls that
+ * often need only one more. A handle that is used so often that its prepaid references run out (OBP_BORROWABLE) is
+ * borrowed instead: the thread stores its index in BorrowedHandle, reads the entry, changes the object by a single
+ * compare-exchange, and clears BorrowedHandle. The closer of such a handle pays with a barrier on all threads and a
+ * check of each thread.
+ *
+ * 1. A borrower stores BorrowedHandle, then loads the entry's Object. A closer sets Object to 0, executes a barrier on
+ *    all threads, and then waits for each thread whose BorrowedHandle is this handle. So a borrower that has found the
+ *    object is waited for before the handle's reference is dropped, and every other one finds the entry closed.
+ * 2. The closer waits before it frees the entry. So the Access that a borrower reads belongs to the Object that it has
+ *    found.
+ * 3. A borrower is in a dispatcher section: it is neither suspended nor left behind by a fork, no APC runs, and so a closer
+ *    never waits for itself. It does not block and takes no lock: what one compare-exchange cannot do is done with a
+ *    reference instead. So a closer waits for a few instructions, or until the host lets the borrower run.
+ * 4. OBP_BORROWABLE is set when an entry is prepaid again, after thousands of lookups, which amortize the closer's
+ *    barrier, unless the type gains nothing from it (NeverBorrowed).
+ */
+
+/* handle.c: requirements 1 and 2, for a closer. */
+VOID ObpAwaitBorrowers(ULONG Index);
+
+FORCEINLINE VOID ObpEndBorrowing(PKTHREAD Thread)
+{
+    /* release: pairs with the acquire in ObpAwaitBorrowers */
+    __atomic_store_n(&Thread->BorrowedHandle, 0, __ATOMIC_RELEASE);
+    KiExitDispatcher(Thread);
+}
+
+/*
+ * NULL: not borrowable, not open, not of that type, less access, or the thread already borrows (a signal handler);
+ * nothing has happened, and a lookup reports the reason. Otherwise ObpEndBorrowing follows.
+ */
+FORCEINLINE PVOID ObpTryBorrowByHandle(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK RequiredAccess,
+                                       POBJECT_TYPE ObjectType)
+{
+    POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
+    /* relaxed: a hint, read again below */
+    if (Entry == NULL || !(__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) & OBP_BORROWABLE) ||
+        Thread->BorrowedHandle != 0) {
+        return NULL;
+    }
+    KiEnterDispatcher(Thread);
+    KiStoreBeforeLook(&Thread->BorrowedHandle, ObpIndexOfHandle(Handle));
+    /* seq_cst: after BorrowedHandle, with or without a barrier on all threads; also acquires what ObpFillEntry releases */
+    ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_SEQ_CST);
+    PVOID Object = ObpObjectOf(Word);
+    /* relaxed: requirement 2 */
+    if (__builtin_expect((Word & OBP_BORROWABLE) &&
+                             !(RequiredAccess & ~(ACCESS_MASK)__atomic_load_n(&Entry->Access, __ATOMIC_RELAXED)) &&
+                             (ObjectType == NULL || ObpHeaderOf(Object)->Type == ObjectType), TRUE)) {
+        return Object;
+    }
+    ObpEndBorrowing(Thread);
+    return NULL;
+}
+
+/*
+ * The names of objects. Names below \\BaseNamedObjects of types that processes share are in the world
+ * (share.c); all others are kept here, for one process. A name exists once: a directory of the world has a proxy
+ * here, whose own entries are looked up first.
+ *
+ * 1. A name is entered in one directory. The entry references the object and the object's name references the
+ *    directory, so a directory lives as long as anything in it.
+ * 2. A temporary object has its name as long as it has a handle. Entering, finding together with opening, and closing
+ *    together with removing the name are single steps under one lock. So a name leads to an object whose handle count
+ *    is not 0, or to a permanent one, and never to one that is being deleted; and of two threads that create the same
+ *    name one finds the other's object.
+ * 3. Under the lock nothing is allocated and no routine of a type is called: it is one of the kernel's own locks, held
+ *    in a dispatcher section, so a forked child finds the names intact. From then on they are its own copy.
+ * 4. All names are in one hash table, by directory and name without case. A directory links its entries in the order of
+ *    insertion.
+ */
+
+#define OBP_SEPARATOR u'\\'
+
+/* An object's name. The lock guards all but Capacity and the text. */
+typedef struct _OBJECT_HEADER_NAME_INFO {
+    struct _OBJECT_DIRECTORY *Directory; /* NULL: the name was removed */
+    struct _OBJECT_HEADER_NAME_INFO *HashNext;
+    LIST_ENTRY Sibling;
+    PVOID Object;
+    ULONG Hash;
+    USHORT Length;                       /* in characters, like Capacity */
+    USHORT Capacity;
+    BOOLEAN Permanent;
+    BOOLEAN Exclusive;
+    struct _OBP_SHARE *Share;            /* share.h; NULL: the object is local. A proxy has no Directory, and in Name its path */
+    WCHAR Name[];
+} OBJECT_HEADER_NAME_INFO, *POBJECT_HEADER_NAME_INFO;
+
+/* What the debugger reads of objects, their types, names and handles. */
+#define OBP_LAYOUT                                                                                                     \
+    sizeof(OBJECT_HEADER), KDP_MEMBER(OBJECT_HEADER, PointerCount), KDP_MEMBER(OBJECT_HEADER, HandleCount),            \
+        KDP_MEMBER(OBJECT_HEADER, Type), KDP_MEMBER(OBJECT_HEADER, NameInfo), KDP_MEMBER(OBJECT_TYPE, Name),           \
+        KDP_MEMBER(OBJECT_TYPE, WaitOffset), FIELD_OFFSET(OBJECT_HEADER_NAME_INFO, Name),                              \
+        KDP_MEMBER(OBJECT_HEADER_NAME_INFO, Directory), KDP_MEMBER(OBJECT_HEADER_NAME_INFO, Length), OBP_ROOT,         \
+        OBP_BRANCH, OBP_LEAF, sizeof(OBP_HANDLE_ENTRY), KDP_MEMBER(OBP_HANDLE_ENTRY, Object),                          \
+        KDP_MEMBER(OBP_HANDLE_ENTRY, Access)
+
+/* Root: the directory stands for the root of a world. A proxy is another directory of a world. */
+typedef enum _OBP_WORLD_ROOT { ObpNoRoot, ObpLocalRoot, ObpMachineRoot } OBP_WORLD_ROOT;
+
+typedef struct _OBJECT_DIRECTORY {
+    LIST_ENTRY Entries;
+    OBP_WORLD_ROOT Root;
+} OBJECT_DIRECTORY, *POBJECT_DIRECTORY;
+
+typedef struct _OBJECT_SYMBOLIC_LINK {
+    LARGE_INTEGER CreationTime;
+    USHORT Length;                       /* in characters */
+    WCHAR Target[];
+} OBJECT_SYMBOLIC_LINK, *POBJECT_SYMBOLIC_LINK;
+
+extern OBJECT_TYPE ObpDirectoryType;
+extern OBJECT_TYPE ObpSymbolicLinkType;
+
+NTSTATUS ObpInitializeDirectory(PVOID Object, PVOID Context); /* Context: its OBP_WORLD_ROOT; NULL: none */
+NTSTATUS ObpInitializeSymbolicLink(PVOID Object, PVOID Context); /* Context: the target, a UNICODE_STRING */
+SIZE_T ObpSymbolicLinkSize(PCUNICODE_STRING Target);
+
+/* What to do at the end of a path. */
+typedef struct _OBP_REQUEST {
+    KPROCESSOR_MODE AccessMode;
+    POBJECT_TYPE Type;
+    ULONG Attributes;
+    ACCESS_MASK DesiredAccess;
+    PVOID NewObject; /* entered if the name is free; NULL: only open what exists */
+    HANDLE Handle;   /* reserved, and open after success; NULL: the name is enough */
+    BOOLEAN Local;   /* the name is kept for this process */
+    BOOLEAN Boundary; /* the name is one component, whatever it contains: a private namespace */
+} OBP_REQUEST, *POBP_REQUEST;
+
+/* RootDirectory: a directory that the caller holds a reference on, or NULL. */
+NTSTATUS ObpResolveName(POBP_REQUEST Request, PVOID RootDirectory, PCUNICODE_STRING Name);
+
+/* For objects that have a NameInfo. Attributes and permanence are those of the world if the object is shared. Closing returns
+   the handles left; Unlinked: the directory's reference on the object now belongs to the caller. */
+LONG_PTR ObpCloseNamedHandle(PVOID Object, BOOLEAN *Unlinked);
+VOID ObpEndPermanence(VOID); /* when the process ends */
+VOID ObpSetPermanent(PVOID Object, BOOLEAN Permanent);
+VOID ObpRemoveName(PVOID Object); /* although it has handles */
+ULONG ObpQueryNameAttributes(PVOID Object); /* of OBJ_PERMANENT and OBJ_EXCLUSIVE */
+
+/* The full path, not terminated. *Length: its characters; 0: the object has no name. FALSE: it exceeds Capacity, and
+   nothing is written. */
+BOOLEAN ObpQueryPath(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length);
+
+/* The entries from number Start on, in the directory's order, until Visit returns FALSE. Visit runs under the lock. */
+typedef BOOLEAN OBP_VISIT(PCUNICODE_STRING Name, POBJECT_TYPE Type, PVOID Context);
+VOID ObpVisitEntries(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context);
+
+/* object.c: objects that exist from the start. They are registered when the library is loaded and created when the
+   first name is looked up. */
+typedef struct _OBP_SYSTEM_OBJECT {
+    PCWSTR Path;
+    OBP_BLUEPRINT Blueprint;
+    struct _OBP_SYSTEM_OBJECT *Next;
+} OBP_SYSTEM_OBJECT, *POBP_SYSTEM_OBJECT;
+
+VOID ObpRegisterSystemObject(POBP_SYSTEM_OBJECT SystemObject);
+NTSTATUS ObpEnsureSystemObjects(VOID);
+VOID ObpEndSystemObjects(VOID); /* when the process ends */
 
 #endif

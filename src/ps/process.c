@@ -9,7 +9,7 @@
 #include "psp.h"
 
 #include "../ke/dispatch.h"
-#include "../ob/inherit.h"
+#include "../ob/share.h"
 #include "../trace/trace.h"
 #include "../wo/wo.h"
 

@@ -6,7 +6,7 @@
 
 #include <interlock/ex.h>
 
-#include "../hal/machine.h"
+#include "../hal/hal.h"
 #include "../io/watch.h"
 #include "../ob/obp.h"
 
@@ -22,7 +22,7 @@ typedef struct _ETHREAD {
     BOOLEAN HideFromDebugger;
     EX_PUSH_LOCK NameLock;
     UNICODE_STRING ThreadName;       /* under NameLock; the thread object owns Buffer */
-    LIST_ENTRY IrpList;              /* requests of the thread, under IrpListLock; zero: never had any (io/complete.c) */
+    LIST_ENTRY IrpList;              /* requests of the thread, under IrpListLock; zero: never had any (io/irp.c) */
     KI_LOCK IrpListLock;
     struct _IRP *TopLevelIrp;
 } ETHREAD;
@@ -52,7 +52,7 @@ typedef struct _EPROCESS {
 } EPROCESS;
 
 /* process.c */
-struct _OBP_HEIRLOOMS; /* ob/inherit.h */
+struct _OBP_HEIRLOOMS; /* ob/share.h */
 /* Two handles of the process: the second one stands for its first thread. Heirlooms NULL: it inherits no handle. */
 NTSTATUS PspCreateProcess(const HAL_SPAWN *Spawn, const struct _OBP_HEIRLOOMS *Heirlooms, ULONG Attributes,
                           PHANDLE ProcessHandle, PHANDLE ThreadHandle, PCLIENT_ID ClientId);
@@ -77,7 +77,6 @@ typedef VOID PSP_START_ROUTINE(PETHREAD Thread);
 VOID PspSetThreadStart(PSP_START_ROUTINE *Routine);
 VOID PspNotifyThreadStart(PETHREAD Thread);
 DECLSPEC_NORETURN VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus); /* the current one */
-NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus);          /* another one; a request */
 BOOLEAN PspHasEnded(PETHREAD Thread);
 
 typedef struct _PSP_CREATE {
@@ -112,7 +111,7 @@ NTSTATUS PspSetName(PETHREAD Thread, PCUNICODE_STRING Name);
 NTSTATUS PspQueryName(PETHREAD Thread, PWSTR Buffer, ULONG Room, PUSHORT Length); /* *Length: bytes needed */
 BOOLEAN PspIsLastThread(VOID); /* no other thread of the program is alive */
 
-/* The address that services report as the thread's TEB: user mode's room, of which ps knows no more. */
+/* The address that services report as the thread's TEB: user mode's room, whose structure ps does not know. */
 FORCEINLINE PVOID PspTebAddress(PETHREAD Thread)
 {
     return KiSlotOfThread(&Thread->Tcb)->Rtl;

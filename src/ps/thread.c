@@ -1,4 +1,4 @@
-/* thread.c: creating, ending and finding threads. ke/terminate.c has the termination of another thread. */
+/* thread.c: creating, ending and finding threads. ke/stop.c has the termination of another thread. */
 #include "psp.h"
 
 #include "../ke/debugdata.h"
@@ -52,11 +52,6 @@ VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
     PspRunExitRoutines(&Thread->Tcb, FALSE);
     KiClaimExit(&Thread->Tcb);
     HalExitThread();
-}
-
-NTSTATUS PspTerminateThread(PETHREAD Thread, NTSTATUS ExitStatus)
-{
-    return PsIsSystemThread(Thread) ? STATUS_ACCESS_DENIED : KiTerminateThread(&Thread->Tcb, ExitStatus);
 }
 
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)

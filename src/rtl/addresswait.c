@@ -1,19 +1,19 @@
 /*
  * addresswait.c: waiting for the value at an address to change; and the waiters of address waits and condition variables
- * (waiter.h).
+ * (rtlp.h).
  *
  * 1. No lost wakeup: a waiter enters the hash and then compares the value; a waker changes the value and then reads the
  *    hash. ExpMayHaveWaiters proves that one of the two sees the other; for quiet buckets 6 does.
  * 2. A wake of an empty bucket takes no lock. Otherwise it removes the oldest waiter of the address, or all of them,
  *    from the hash under the lock of one bucket, and wakes them afterwards.
  * 3. Waiters of one address leave in the order of arrival. Waiters of other addresses in the bucket stay.
- * 4. A wake that races with a timeout has one winner: waiter.h.
+ * 4. A wake that races with a timeout has one winner: rtlp.h.
  * 5. Nothing is allocated, and only the waiter accesses the address: a wake does not.
  *
  * Quiet buckets. There must be a barrier between the waker's store and its check of the hash, or a barrier on all
- * threads between the waiter's entry and its comparison. The former costs every wake, even one without waiters; the
- * latter costs a wait a system call, up to a thousand times as much. So a bucket begins with the former, and becomes
- * quiet after RTLP_QUIET_AFTER wakes without a waiter: from then on a wake is one plain load, inline in the caller
+ * threads between the waiter's entry and its comparison. The waker's barrier costs every wake, even one without waiters;
+ * the waiter's is a system call, which costs up to a thousand times as much. So a bucket begins with the waker's, and
+ * becomes quiet after RTLP_QUIET_AFTER wakes without a waiter: from then on a wake is one plain load, inline in the caller
  * (RtlpIsAddressQuiet), until the next waiter ends the quiet with a barrier on all threads. For any mix of waits and
  * wakes, this costs at most twice the better of the two.
  * 6. A bucket becomes quiet under its lock, without waiters in it; a waiter ends the quiet under the lock, when it enters.
@@ -28,7 +28,7 @@
  */
 #include <interlock/rtl.h>
 
-#include "waiter.h"
+#include "rtlp.h"
 
 #include "../ke/debugdata.h"
 #include "../ke/park.h"

@@ -19,11 +19,14 @@
  *     Inside counts them, except those with NO_DELETE. (The last to leave may still search for sleepers, but only by
  *     the address.)
  *  4. Nothing is allocated, so only bad arguments fail.
+ *  5. (tests/ex/forklocks.c) In a forked child the threads that stayed behind have not arrived: the round begins again with
+ *     all threads missing, and deleting waits for threads of the child only.
  */
 #include <interlock/rtl.h>
 
-#include "waiter.h"
+#include "rtlp.h"
 
+#include "../ke/fork.h"
 #include "../ke/park.h"
 
 #define RTLP_DEFAULT_BARRIER_SPIN 2000
@@ -39,7 +42,8 @@ typedef struct _RTLP_BARRIER {
         };
     };
     volatile ULONG Inside;
-    ULONG Unused[3];
+    volatile ULONG ForkDepth; /* KiForkDepth when the rest was valid */
+    ULONG Unused[2];
     ULONG TotalThreads;
     ULONG SpinCount;
 } RTLP_BARRIER, *PRTLP_BARRIER;
@@ -48,9 +52,35 @@ C_ASSERT(sizeof(RTLP_BARRIER) == sizeof(RTL_BARRIER));
 C_ASSERT(FIELD_OFFSET(RTLP_BARRIER, Inside) == FIELD_OFFSET(RTL_BARRIER, Reserved3));
 C_ASSERT(FIELD_OFFSET(RTLP_BARRIER, TotalThreads) == FIELD_OFFSET(RTL_BARRIER, Reserved4));
 
-FORCEINLINE PRTLP_BARRIER RtlpBarrierOf(PRTL_BARRIER Barrier)
+static KI_LOCK RtlpForgetArrivalsLock;
+
+/* Requirement 5. */
+static DECLSPEC_NOINLINE VOID RtlpForgetInheritedArrivals(PRTLP_BARRIER Barrier)
 {
-    return (PRTLP_BARRIER)(PVOID)Barrier;
+    PKTHREAD Thread = KiEnterLocked(&RtlpForgetArrivalsLock);
+    ULONG Depth = __atomic_load_n(&Barrier->ForkDepth, __ATOMIC_RELAXED);
+    if (Depth != KiForkDepth) {
+        ULONG64 State = __atomic_load_n(&Barrier->State, __ATOMIC_RELAXED);
+        if (KiIsDepthOfChild(Depth)) {
+            KiForeignQueue((volatile ULONG_PTR *)&Barrier->State, State);
+        }
+        __atomic_store_n(&Barrier->State, (State & ~(RTLP_ROUND - 1)) + Barrier->TotalThreads, __ATOMIC_RELAXED);
+        __atomic_store_n(&Barrier->Inside, 0, __ATOMIC_RELAXED);
+        /* release: pairs with the acquire in RtlpBarrierOf */
+        __atomic_store_n(&Barrier->ForkDepth, KiForkDepth, __ATOMIC_RELEASE);
+    }
+    KiExitLocked(&RtlpForgetArrivalsLock, Thread);
+}
+
+/* An initialized barrier, before it is used. */
+FORCEINLINE PRTLP_BARRIER RtlpBarrierOf(PRTL_BARRIER PublicBarrier)
+{
+    PRTLP_BARRIER Barrier = (PRTLP_BARRIER)(PVOID)PublicBarrier;
+    /* acquire: for a state without the arrivals of a parent; pairs with RtlpForgetInheritedArrivals */
+    if (__builtin_expect(__atomic_load_n(&Barrier->ForkDepth, __ATOMIC_ACQUIRE) != KiForkDepth, FALSE)) {
+        RtlpForgetInheritedArrivals(Barrier);
+    }
+    return Barrier;
 }
 
 NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCount)
@@ -58,25 +88,13 @@ NTSTATUS RtlInitBarrier(PRTL_BARRIER Barrier, ULONG TotalThreads, ULONG SpinCoun
     if (TotalThreads == 0) {
         return STATUS_INVALID_PARAMETER_2;
     }
-    *RtlpBarrierOf(Barrier) = (RTLP_BARRIER){
+    *(PRTLP_BARRIER)(PVOID)Barrier = (RTLP_BARRIER){
         .State = TotalThreads,
+        .ForkDepth = KiForkDepth,
         .TotalThreads = TotalThreads,
         .SpinCount = SpinCount == MAXULONG ? RTLP_DEFAULT_BARRIER_SPIN : SpinCount,
     };
     return STATUS_SUCCESS;
-}
-
-/* *Round: the one at which the thread has arrived. TRUE: it was the last one missing. */
-static BOOLEAN RtlpArrive(PRTLP_BARRIER Barrier, ULONG *Round)
-{
-    ULONG64 Old = __atomic_load_n(&Barrier->State, __ATOMIC_RELAXED);
-    ULONG64 New;
-    do {
-        New = (ULONG)Old == 1 ? (Old & ~(RTLP_ROUND - 1)) + RTLP_ROUND + Barrier->TotalThreads : Old - 1;
-        /* acq_rel: the last one sees what all before it did, and they see what it did by RtlpIsRoundOver */
-    } while (!__atomic_compare_exchange_n(&Barrier->State, &Old, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-    *Round = (ULONG)(Old >> 32);
-    return (ULONG)Old == 1;
 }
 
 typedef struct _RTLP_ROUND_WAIT {
@@ -87,7 +105,7 @@ typedef struct _RTLP_ROUND_WAIT {
 static inline BOOLEAN RtlpIsRoundOver(PVOID Context)
 {
     RTLP_ROUND_WAIT *Wait = Context;
-    /* acquire: pairs with the last one in RtlpArrive */
+    /* acquire: pairs with the last one in RtlpPassBarrier */
     return __atomic_load_n(&Wait->Barrier->State, __ATOMIC_ACQUIRE) >> 32 != Wait->Round;
 }
 
@@ -113,12 +131,17 @@ static VOID RtlpAwaitRound(PRTLP_BARRIER Barrier, ULONG Round, ULONG Flags)
 
 static BOOLEAN RtlpPassBarrier(PRTLP_BARRIER Barrier, ULONG Flags)
 {
-    ULONG Round;
-    BOOLEAN Last = RtlpArrive(Barrier, &Round);
+    ULONG64 Old = __atomic_load_n(&Barrier->State, __ATOMIC_RELAXED);
+    ULONG64 New;
+    do {
+        New = (ULONG)Old == 1 ? (Old & ~(RTLP_ROUND - 1)) + RTLP_ROUND + Barrier->TotalThreads : Old - 1;
+        /* acq_rel: the last one sees what all before it did, and they see what it did by RtlpIsRoundOver */
+    } while (!__atomic_compare_exchange_n(&Barrier->State, &Old, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    BOOLEAN Last = (ULONG)Old == 1;
     if (Last) {
         RtlWakeAddressAll((PVOID)&Barrier->Round);
     } else {
-        RtlpAwaitRound(Barrier, Round, Flags);
+        RtlpAwaitRound(Barrier, (ULONG)(Old >> 32), Flags);
     }
     return Last;
 }
@@ -130,16 +153,16 @@ static VOID RtlpCheckBarrierFlags(ULONG Flags)
     }
 }
 
-BOOLEAN RtlBarrierForDelete(PRTL_BARRIER Barrier, ULONG Flags)
+BOOLEAN RtlBarrierForDelete(PRTL_BARRIER PublicBarrier, ULONG Flags)
 {
-    volatile ULONG *Inside = &RtlpBarrierOf(Barrier)->Inside;
     RtlpCheckBarrierFlags(Flags);
+    PRTLP_BARRIER Barrier = RtlpBarrierOf(PublicBarrier);
     /* relaxed: a thread that deletes has seen this round in the word, and this comes before that */
-    __atomic_add_fetch(Inside, 1, __ATOMIC_RELAXED);
-    BOOLEAN Last = RtlpPassBarrier(RtlpBarrierOf(Barrier), Flags);
+    __atomic_add_fetch(&Barrier->Inside, 1, __ATOMIC_RELAXED);
+    BOOLEAN Last = RtlpPassBarrier(Barrier, Flags);
     /* release: pairs with the acquires in RtlDeleteBarrier */
-    if (__atomic_sub_fetch(Inside, 1, __ATOMIC_RELEASE) == RTLP_DELETING) {
-        RtlWakeAddressAll((PVOID)Inside);
+    if (__atomic_sub_fetch(&Barrier->Inside, 1, __ATOMIC_RELEASE) == RTLP_DELETING) {
+        RtlWakeAddressAll((PVOID)&Barrier->Inside);
     }
     return Last;
 }

@@ -4,7 +4,7 @@
  * All searches are built on RtlpFindBit, which finds the next bit of a value at or after a position. It skips words
  * that cannot contain one. Set bits are searched as clear bits of the inverted words.
  */
-#include <interlock/rtldriver.h>
+#include <interlock/rtl.h>
 
 #define RTLP_BITS 32u
 #define RTLP_NOT_FOUND 0xFFFFFFFFu

@@ -13,13 +13,13 @@
  * 3. A wake removes sleepers from the hash, in the order of arrival, which is the last access to the variable on their
  *    behalf; it wakes them afterwards. So a variable may be freed as soon as its sleepers have returned and no wake is
  *    in progress.
- * 4. A wake that races with a timeout has one winner (waiter.h), decided before the lock is reacquired.
+ * 4. A wake that races with a timeout has one winner (rtlp.h), decided before the lock is reacquired.
  * 5. Nothing is allocated. Zeroed memory is a variable without sleepers. In a forked child the word may count sleepers of
  *    the parent: the first wake that searches for them corrects it.
  */
 #include <interlock/rtl.h>
 
-#include "waiter.h"
+#include "rtlp.h"
 
 #include "../ex/pushlock.h"
 
@@ -84,34 +84,6 @@ NTSTATUS RtlSleepConditionVariableCS(PRTL_CONDITION_VARIABLE ConditionVariable, 
     return Status;
 }
 
-/* Before the waiter is in the hash: raising leaves the frame that it is in. */
-static VOID RtlpCheckSRWLockHeld(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
-{
-    /* relaxed: the caller holds it, or misuses it anyway */
-    ULONG_PTR Value = __atomic_load_n((volatile ULONG_PTR *)SRWLock, __ATOMIC_RELAXED);
-    if (!(Shared ? ExpIsPushLockHeldShared(Value) : ExpIsPushLockHeldExclusive(Value))) {
-        RtlRaiseStatus(STATUS_RESOURCE_NOT_OWNED);
-    }
-}
-
-static VOID RtlpAcquireAs(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
-{
-    if (Shared) {
-        RtlAcquireSRWLockShared(SRWLock);
-    } else {
-        RtlAcquireSRWLockExclusive(SRWLock);
-    }
-}
-
-static VOID RtlpReleaseAs(PRTL_SRWLOCK SRWLock, BOOLEAN Shared)
-{
-    if (Shared) {
-        RtlReleaseSRWLockShared(SRWLock);
-    } else {
-        RtlReleaseSRWLockExclusive(SRWLock);
-    }
-}
-
 NTSTATUS RtlSleepConditionVariableSRW(PRTL_CONDITION_VARIABLE ConditionVariable, PRTL_SRWLOCK SRWLock,
                                       PLARGE_INTEGER Timeout, ULONG Flags)
 {
@@ -120,12 +92,25 @@ NTSTATUS RtlSleepConditionVariableSRW(PRTL_CONDITION_VARIABLE ConditionVariable,
     if (Flags & ~(ULONG)RTL_CONDITION_VARIABLE_LOCKMODE_SHARED) {
         return STATUS_INVALID_PARAMETER;
     }
-    RtlpCheckSRWLockHeld(SRWLock, Shared);
+    /* Before the waiter is in the hash: raising leaves the frame that it is in. relaxed: the caller holds the lock, or
+       misuses it anyway */
+    ULONG_PTR Value = __atomic_load_n((volatile ULONG_PTR *)SRWLock, __ATOMIC_RELAXED);
+    if (!(Shared ? ExpIsPushLockHeldShared(Value) : ExpIsPushLockHeldExclusive(Value))) {
+        RtlRaiseStatus(STATUS_RESOURCE_NOT_OWNED);
+    }
     RtlpEnterCondition(&Waiter, ConditionVariable);
-    RtlpReleaseAs(SRWLock, Shared);
+    if (Shared) {
+        RtlReleaseSRWLockShared(SRWLock);
+    } else {
+        RtlReleaseSRWLockExclusive(SRWLock);
+    }
     NTSTATUS Status = RtlpAwaitConditionWake(&Waiter, Timeout);
     KiExitService(Waiter.Thread);
-    RtlpAcquireAs(SRWLock, Shared);
+    if (Shared) {
+        RtlAcquireSRWLockShared(SRWLock);
+    } else {
+        RtlAcquireSRWLockExclusive(SRWLock);
+    }
     return Status;
 }
 

@@ -1,5 +1,5 @@
 /*
- * criticalsection.c: critical sections.
+ * criticalsection.c: critical sections, and their debug information.
  *
  * LockCount is the lock:
  *
@@ -29,8 +29,8 @@
  *     address is only a key to search waiters by; and a waiter that uses an event does not return before the event was
  *     set.
  *  6. A running thread may barge past sleepers; the section is never handed off, so barging has no bound. It stays low
- *     because a thread that overtakes others yields every KI_TURN times (ke/fairness.h), and a thread sleeps only after
- *     it has yielded a few times in vain.
+ *     because a thread that overtakes others yields every KI_TURN times, or in a crowd by the clock (ke/fairness.h), and
+ *     a thread sleeps only after it has yielded a few times in vain, except in a crowd.
  *  7. A wait that lasts longer than the timeout is reported and continues. The second time STATUS_POSSIBLE_DEADLOCK is
  *     raised, and the thread no longer waits.
  *  8. In a forked child the waiters that stayed behind do not count, nor does a wake for one of them: the first thread
@@ -64,11 +64,13 @@
  * is set, no waiter is counted, the event is reset, and no thread of the child has sent a wake before.
  */
 #include "criticalsection.h"
-#include "waiter.h"
+#include "rtlp.h"
 
+#include "../ke/debugdata.h"
 #include "../ke/fairness.h"
 #include "../ke/lockorder.h"
 #include "../ke/park.h"
+#include "../ob/obp.h"
 #include "../trace/trace.h"
 
 #define RTLP_UNLOCKED (-1)
@@ -128,7 +130,7 @@ static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSect
 {
     ULONG SpinCount = *RtlpSpinCountOf(CriticalSection) & RTLP_SPIN_MASK;
     KI_PATIENCE Patience;
-    KiBeginPatience(&Patience, Thread, KiParkForCriticalSection);
+    KiBeginLockPatience(&Patience, Thread, KiParkForCriticalSection);
     KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[KiParkForCriticalSection].SpinCycles : 0);
     while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
         /* relaxed: a hint; the fetch_and has the acquire */
@@ -415,9 +417,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
         RtlWakeAddressSingle(&CriticalSection->LockCount);
     }
     KTRACE_RELEASED(TRUE);
-    if (Yields) {
-        KiYieldOnce();
-    }
+    KiEndPass(KiCurrentThread(), Yields);
     return STATUS_SUCCESS;
 }
 
@@ -500,6 +500,117 @@ NTSTATUS RtlLeaveCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
     }
     return STATUS_SUCCESS;
 }
+
+/* Debug information: the list of sections that have it, contention, long waits, sections that an ended thread owns. */
+
+LIST_ENTRY RtlCriticalSectionList = {&RtlCriticalSectionList, &RtlCriticalSectionList};
+KD_REGISTER_ROOT(RtlCriticalSectionList);
+KI_LOCK RtlCriticalSectionLock;
+volatile LONGLONG RtlpTimeout = RTLP_DEFAULT_TIMEOUT * RTLP_SECOND;
+volatile ULONG RtlpPossibleDeadlocks;
+
+static NTSTATUS RtlpCreateDebugInfo(PRTL_CRITICAL_SECTION CriticalSection, ULONG Flags)
+{
+    PRTL_CRITICAL_SECTION_DEBUG DebugInfo = HalAllocate(sizeof(*DebugInfo), __alignof__(*DebugInfo));
+    if (DebugInfo == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    DebugInfo->Type = Flags & RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE ? RTL_RESOURCE_TYPE : RTL_CRITSECT_TYPE;
+    DebugInfo->Flags = Flags & RTL_CRITICAL_SECTION_FLAG_STATIC_INIT ? RTL_CRITICAL_SECTION_DEBUG_FLAG_STATIC_INIT : 0;
+    DebugInfo->CriticalSection = CriticalSection;
+    CriticalSection->DebugInfo = DebugInfo;
+    PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
+    InsertTailList(&RtlCriticalSectionList, &DebugInfo->ProcessLocksList);
+    KiExitLocked(&RtlCriticalSectionLock, Thread);
+    return STATUS_SUCCESS;
+}
+
+static BOOLEAN RtlpIsDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
+{
+    return DebugInfo != NULL && DebugInfo != RTLP_NO_DEBUG_INFO;
+}
+
+static VOID RtlpDeleteDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
+{
+    if (RtlpIsDebugInfo(DebugInfo)) {
+        PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
+        RemoveEntryList(&DebugInfo->ProcessLocksList);
+        KiExitLocked(&RtlCriticalSectionLock, Thread);
+        HalFree(DebugInfo);
+    }
+}
+
+VOID RtlpCountContention(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
+{
+    if (RtlpIsDebugInfo(DebugInfo)) {
+        /* relaxed: statistics */
+        __atomic_add_fetch(&DebugInfo->EntryCount, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&DebugInfo->ContentionCount, 1, __ATOMIC_RELAXED);
+    }
+}
+
+ULONG RtlpContentionCount(PRTL_CRITICAL_SECTION_DEBUG DebugInfo)
+{
+    /* relaxed: statistics */
+    return RtlpIsDebugInfo(DebugInfo) ? __atomic_load_n(&DebugInfo->ContentionCount, __ATOMIC_RELAXED) : 0;
+}
+
+/* Long waits. */
+
+static LONGLONG RtlpReadTimeout(VOID)
+{
+    /* relaxed: a setting */
+    return __atomic_load_n(&RtlpTimeout, __ATOMIC_RELAXED);
+}
+
+PLARGE_INTEGER RtlpDeadlockTimeout(PLARGE_INTEGER Timeout)
+{
+    Timeout->QuadPart = -RtlpReadTimeout();
+    return Timeout->QuadPart != 0 ? Timeout : NULL;
+}
+
+DECLSPEC_NOINLINE VOID RtlpReportPossibleDeadlock(const RTLP_LONG_WAIT *Wait)
+{
+    /* relaxed: statistics */
+    __atomic_add_fetch(&RtlpPossibleDeadlocks, 1, __ATOMIC_RELAXED);
+    HalPrint("interlock: possible deadlock: thread %u.%u has waited %lld ms in %s for %p\n", HalCurrentProcessId(),
+             HalCurrentThreadId(), RtlpReadTimeout() / RTLP_MILLISECOND, Wait->Function, Wait->Lock);
+    HalPrint("  owner: thread %u, count %d (0x%08X), waiters %u, ContentionCount %u%s\n", Wait->Owner, Wait->Count,
+             (ULONG)Wait->Count, Wait->Waiters, RtlpContentionCount(Wait->DebugInfo),
+             RtlpIsDebugInfo(Wait->DebugInfo) ? "" : " (no debug information)");
+    HalPrintStackTrace(__builtin_return_address(0));
+}
+
+/* Orphans. */
+
+static ULONG RtlpThreadIdOfHandle(HANDLE Handle)
+{
+    PVOID Thread;
+    ULONG ThreadId = 0;
+    NTSTATUS Status = ObReferenceObjectByHandle(Handle, 0, &ObpThreadType, KernelMode, &Thread, NULL);
+    if (NT_SUCCESS(Status)) {
+        ThreadId = ((PKTHREAD)Thread)->ThreadId;
+        ObDereferenceObject(Thread);
+    }
+    return ThreadId;
+}
+
+VOID RtlCheckForOrphanedCriticalSections(HANDLE ThreadHandle)
+{
+    ULONG ThreadId = RtlpThreadIdOfHandle(ThreadHandle);
+    PKTHREAD Thread = KiEnterLocked(&RtlCriticalSectionLock);
+    PLIST_ENTRY Head = &RtlCriticalSectionList;
+    for (PLIST_ENTRY Entry = Head->Flink; ThreadId != 0 && Entry != Head; Entry = Entry->Flink) {
+        PRTL_CRITICAL_SECTION_DEBUG DebugInfo = CONTAINING_RECORD(Entry, RTL_CRITICAL_SECTION_DEBUG, ProcessLocksList);
+        if (RtlpReadOwner(DebugInfo->CriticalSection) == ThreadId) {
+            HalPrint("interlock: critical section %p belongs to thread %u\n", (PVOID)DebugInfo->CriticalSection,
+                     ThreadId);
+        }
+    }
+    KiExitLocked(&RtlCriticalSectionLock, Thread);
+}
+
+/* Initializing and deleting. */
 
 static ULONG_PTR RtlpInitialSpinCount(ULONG SpinCount, ULONG Flags)
 {

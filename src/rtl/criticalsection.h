@@ -50,11 +50,9 @@ BOOLEAN RtlpIsThreadId(PKTHREAD Thread, ULONG ThreadId); /* or was, before a for
 extern BOOLEAN RtlpForceCSToUseEvents;                   /* INTERLOCK_FORCE_CS_EVENTS */
 extern BOOLEAN RtlpEarlyEventCreation;                   /* RtlEnableEarlyCriticalSectionEventCreation */
 
-/* criticalsectiondebug.c */
+/* The debug information. */
 extern LIST_ENTRY RtlCriticalSectionList; /* of ProcessLocksList, under RtlCriticalSectionLock */
 extern KI_LOCK RtlCriticalSectionLock;
-NTSTATUS RtlpCreateDebugInfo(PRTL_CRITICAL_SECTION CriticalSection, ULONG Flags);
-VOID RtlpDeleteDebugInfo(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 VOID RtlpCountContention(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 ULONG RtlpContentionCount(PRTL_CRITICAL_SECTION_DEBUG DebugInfo);
 

@@ -36,30 +36,22 @@ static PVOID RtlpOrderOf(PRTL_RESOURCE Resource)
     return &Resource->SharedSemaphore;
 }
 
-static NTSTATUS RtlpCreateSemaphores(PRTL_RESOURCE Resource)
-{
-    NTSTATUS Status = NtCreateSemaphore(&Resource->SharedSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
-    }
-    Status = NtCreateSemaphore(&Resource->ExclusiveSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
-    if (!NT_SUCCESS(Status)) {
-        NtClose(Resource->SharedSemaphore);
-    }
-    return Status;
-}
-
 VOID RtlInitializeResource(PRTL_RESOURCE Resource)
 {
     *Resource = (RTL_RESOURCE){.Reserved = KiForkDepth};
     NTSTATUS Status = RtlInitializeCriticalSectionEx(&Resource->CriticalSection, 0, RTLP_RESOURCE_SECTION);
+    if (!NT_SUCCESS(Status)) {
+        RtlRaiseStatus(Status);
+    }
+    Status = NtCreateSemaphore(&Resource->SharedSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
     if (NT_SUCCESS(Status)) {
-        Status = RtlpCreateSemaphores(Resource);
+        Status = NtCreateSemaphore(&Resource->ExclusiveSemaphore, SEMAPHORE_ALL_ACCESS, NULL, 0, RTLP_MOST_WAITERS);
         if (!NT_SUCCESS(Status)) {
-            RtlDeleteCriticalSection(&Resource->CriticalSection);
+            NtClose(Resource->SharedSemaphore);
         }
     }
     if (!NT_SUCCESS(Status)) {
+        RtlDeleteCriticalSection(&Resource->CriticalSection);
         RtlRaiseStatus(Status);
     }
     Resource->DebugInfo = Resource->CriticalSection.DebugInfo;
@@ -88,21 +80,16 @@ static VOID RtlpDrain(HANDLE Semaphore)
     }
 }
 
-/* Requirement 10. What another thread owned is owned forever. */
-static VOID RtlpForgetResourceWaiters(PRTL_RESOURCE Resource)
-{
-    Resource->NumberOfWaitingShared = 0;
-    Resource->NumberOfWaitingExclusive = 0;
-    RtlpDrain(Resource->SharedSemaphore);
-    RtlpDrain(Resource->ExclusiveSemaphore);
-    Resource->Reserved = KiForkDepth;
-}
-
+/* Requirement 10: in a forked child the waiters are forgotten. What another thread owned is owned forever. */
 static VOID RtlpLockResource(PRTL_RESOURCE Resource)
 {
     RtlEnterCriticalSection(&Resource->CriticalSection);
     if (Resource->Reserved != KiForkDepth) {
-        RtlpForgetResourceWaiters(Resource);
+        Resource->NumberOfWaitingShared = 0;
+        Resource->NumberOfWaitingExclusive = 0;
+        RtlpDrain(Resource->SharedSemaphore);
+        RtlpDrain(Resource->ExclusiveSemaphore);
+        Resource->Reserved = KiForkDepth;
     }
 }
 

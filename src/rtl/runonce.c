@@ -65,17 +65,6 @@ static PRTLP_RUN_ONCE_WAITER RtlpNewestWaiter(ULONG_PTR Word)
     return KiIsInherited(Word) ? NULL : (PRTLP_RUN_ONCE_WAITER)(Word & ~(RTLP_STATE_MASK | KI_FORK_TAG_MASK));
 }
 
-/* Waits behind *Word, unless the word is no longer that. *Word becomes the current value. */
-static VOID RtlpAwaitCompletion(PRTL_RUN_ONCE RunOnce, ULONG_PTR *Word)
-{
-    RTLP_RUN_ONCE_WAITER Waiter = {.Older = RtlpNewestWaiter(*Word)};
-    KeInitializeEvent(&Waiter.Completed, SynchronizationEvent, FALSE);
-    if (RtlpChangeRunOnce(RunOnce, Word, (ULONG_PTR)&Waiter | KiForkTag | RTLP_SYNC)) {
-        KeWaitForSingleObject(&Waiter.Completed, Executive, KernelMode, FALSE, NULL);
-        *Word = RtlpReadRunOnce(RunOnce);
-    }
-}
-
 VOID RtlRunOnceInitialize(PRTL_RUN_ONCE RunOnce)
 {
     __atomic_store_n(&RunOnce->Ptr, NULL, __ATOMIC_RELEASE);
@@ -103,7 +92,12 @@ NTSTATUS RtlpRunOnceBegin(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID *Context)
         } else if (Underway == RTLP_ASYNC) {
             return STATUS_PENDING;
         } else {
-            RtlpAwaitCompletion(RunOnce, &Word);
+            RTLP_RUN_ONCE_WAITER Waiter = {.Older = RtlpNewestWaiter(Word)};
+            KeInitializeEvent(&Waiter.Completed, SynchronizationEvent, FALSE);
+            if (RtlpChangeRunOnce(RunOnce, &Word, (ULONG_PTR)&Waiter | KiForkTag | RTLP_SYNC)) {
+                KeWaitForSingleObject(&Waiter.Completed, Executive, KernelMode, FALSE, NULL);
+                Word = RtlpReadRunOnce(RunOnce);
+            }
         }
     }
     if (Context != NULL) {
@@ -143,9 +137,13 @@ NTSTATUS RtlRunOnceComplete(PRTL_RUN_ONCE RunOnce, ULONG Flags, PVOID Context)
 
 /* The routine gets the caller's own pointer, with the value that the caller stored there. If it succeeds with a context
    that cannot be stored, it has failed. */
-static NTSTATUS RtlpRunAndComplete(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter, PVOID *Context)
+NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter, PVOID *Context)
 {
-    NTSTATUS Status = STATUS_UNSUCCESSFUL;
+    NTSTATUS Status = RtlRunOnceBeginInitialize(RunOnce, 0, Context);
+    if (Status != STATUS_PENDING) {
+        return Status;
+    }
+    Status = STATUS_UNSUCCESSFUL;
     if (InitFn(RunOnce, Parameter, Context)) {
         Status = RtlRunOnceComplete(RunOnce, 0, Context != NULL ? *Context : NULL);
     }
@@ -153,10 +151,4 @@ static NTSTATUS RtlpRunAndComplete(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN 
         RtlRunOnceComplete(RunOnce, RTL_RUN_ONCE_INIT_FAILED, NULL);
     }
     return Status;
-}
-
-NTSTATUS RtlRunOnceExecuteOnce(PRTL_RUN_ONCE RunOnce, PRTL_RUN_ONCE_INIT_FN InitFn, PVOID Parameter, PVOID *Context)
-{
-    NTSTATUS Status = RtlRunOnceBeginInitialize(RunOnce, 0, Context);
-    return Status == STATUS_PENDING ? RtlpRunAndComplete(RunOnce, InitFn, Parameter, Context) : Status;
 }

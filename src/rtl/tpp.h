@@ -17,22 +17,22 @@
  *                arm a source
  *   closed       TppClose disarms the sources and sets Closed; pending and running callbacks keep the object alive
  *   deleted      TppDelete, called by the thread whose change of State leaves Closed alone. A member that its group has
- *                cancelled stays in the group's list until its cancel callback is called (tpgroup.c)
+ *                cancelled stays in the group's list until its cancel callback is called (tpobject.c)
  *
  * The life of a callback, with the functions that advance it:
  *
  *   armed        TppArm registers the source with a kernel object; the signal queues the source's packet
  *   pending      TppAddPending counts it and queues the task
- *   taken        TppServe removes a packet; TppTake (task) or TppArrive (source) makes the callback Running
+ *   taken        TppWorkerThread removes a packet; TppTake (task) or TppArrive (source) makes the callback Running
  *   running      TppRunCallback calls Execute, then the completion actions
  *   ended        TppEndCallback; TppFinish removes it from Running and wakes threads that wait for the object
  *
  * A source that has fired becomes pending when its object is set again, closed or waited for: the documents say that
  * callbacks already queued still occur. A packet that a worker holds at that moment becomes stale.
  *
- * Files: tppool.c has pools, their queue and their threads; tpobject.c what all objects share, work objects, and the
- * run of a callback; tpwait.c sources and waits; tptimer.c, tpio.c, tpgroup.c one kind each; tplegacy.c work items and
- * timer queues, tpregister.c registered waits.
+ * Files: tppool.c has pools, their queue and their threads; tpobject.c what all objects share, work objects, the run of
+ * a callback, and cleanup groups; tpwait.c sources: waits, timers and I/O objects; tplegacy.c work items, timer queues
+ * and registered waits.
  *
  * All locks here are KI_LOCKs, held inside dispatcher sections, in the order group, object, pool. So a fork finds them
  * free. A forked child repairs only what its lost threads had taken (TppAdoptPool), at its first use of the pool. No
@@ -43,12 +43,11 @@
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
 #include "../ke/timer.h"
 #include "../ke/wait.h"
 #include "../ob/obp.h"
-#include "teb.h"
+#include "rtlp.h"
 
 typedef enum _TPP_PACKET_KIND { TppTaskPacket, TppSourcePacket, TppLanePacket } TPP_PACKET_KIND;
 
@@ -132,7 +131,7 @@ typedef struct _TPP_OBJECT {
     LIST_ENTRY WaiterListHead;             /* TPP_WAITER, under TppWaiterLock: tpobject.c */
     LIST_ENTRY PoolEntry;                  /* under the pool's lock */
     LIST_ENTRY GroupEntry;                 /* under the group's lock, as the next */
-    ULONG Release;                         /* which of the group's releases has closed it: tpgroup.c */
+    ULONG Release;                         /* which of the group's releases has closed it: tpobject.c */
     PTP_CLEANUP_GROUP Group;               /* with a reference, or NULL */
     PTP_CLEANUP_GROUP_CANCEL_CALLBACK CancelCallback;
     VOID (*Destroy)(PVOID DestroyContext); /* called after the object was freed; may be NULL */
@@ -303,7 +302,7 @@ VOID TppIntroduce(PTPP_OBJECT Object, PTP_CALLBACK_ENVIRON Environ); /* from now
 VOID TppDelete(PTPP_OBJECT Object);
 BOOLEAN TppTryHold(PTPP_OBJECT Object);         /* FALSE: it is being deleted */
 VOID TppDropHold(PTPP_OBJECT Object);
-BOOLEAN TppAddPending(PTPP_OBJECT Object);      /* FALSE: too many are pending */
+BOOLEAN TppAddPending(PTPP_OBJECT Object, BOOLEAN PoolLocked); /* FALSE: too many are pending */
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result); /* after its task was removed; TRUE: one callback is now Running */
 VOID TppPutBack(PTPP_OBJECT Object, ULONG Result);  /* a Running callback that has not begun becomes pending again */
 VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
@@ -316,17 +315,13 @@ BOOLEAN TppRepairObject(PTPP_OBJECT Object);    /* in a forked child, with the p
 /* tpwait.c; sources with their object's lock held */
 typedef enum _TPP_DISARMED { TppWasNotArmed, TppWasWaiting, TppHadFired } TPP_DISARMED;
 
-VOID TppArm(PTPP_SOURCE Source, PVOID KernelObject);
-TPP_DISARMED TppDisarm(PTPP_SOURCE Source);
-BOOLEAN TppHasFired(PTPP_SOURCE Source);
-VOID TppRepairSource(PTPP_SOURCE Source);
 BOOLEAN TppArrive(PTPP_SOURCE Source, PULONG Result); /* without the lock, after its packet was removed; TRUE: its
                                                 callback is now Running */
 BOOLEAN TppIsMutex(PVOID Target);               /* only a thread can own it: no source waits for it */
 BOOLEAN TppSetWaitTarget(PTP_WAIT Wait, PVOID Target, PLARGE_INTEGER Timeout); /* takes over the reference; TRUE: an
                                                    earlier wait was cancelled */
 
-/* tptimer.c, tpio.c, tpgroup.c */
+/* tpwait.c: timers, I/O objects. tpobject.c: cleanup groups */
 BOOLEAN TppHasTimerEnded(PTP_TIMER Timer);      /* it had no period, and has expired */
 NTSTATUS TppAllocateIo(PTP_IO *IoReturn, HANDLE File, TPP_EXECUTE *Execute, PVOID Callback, PVOID Context,
                        PTP_CALLBACK_ENVIRON Environ);
@@ -334,14 +329,6 @@ NTSTATUS TppBindIo(HANDLE File, TPP_EXECUTE *Execute, PVOID Callback);
 VOID TppJoinGroup(PTPP_OBJECT Object, PTP_CLEANUP_GROUP Group);
 BOOLEAN TppLeaveGroup(PTPP_OBJECT Object);      /* in a dispatcher section; TRUE: the group keeps the object's memory */
 VOID TppDropGroup(PTP_CLEANUP_GROUP Group);
-
-/* tplegacy.c; in a service */
-NTSTATUS RtlpOpenCompletion(HANDLE Event, PBOOLEAN Wait, PKEVENT *Referenced); /* a completion event: none;
-                                                INVALID_HANDLE_VALUE, the caller waits; or one to set at the end */
-VOID RtlpSignalCompletion(PKEVENT Event);
-VOID RtlpFormatEnviron(PTP_CALLBACK_ENVIRON Environ, ULONG Flags);
-NTSTATUS RtlpEndObject(PTPP_OBJECT Object, BOOLEAN Wait); /* closes an open one; STATUS_PENDING: a callback is
-                                                pending or running */
 
 FORCEINLINE VOID TppInitializeSource(PTPP_SOURCE Source, PTPP_OBJECT Object)
 {

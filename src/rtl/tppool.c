@@ -239,31 +239,12 @@ static VOID TppServePacket(PTPP_WORKER Worker, PTPP_PACKET Packet)
     __atomic_fetch_sub(&Pool->Threads, TPP_BUSY_ONE, __ATOMIC_SEQ_CST);
 }
 
-/* FALSE: the worker is no longer counted and must end. */
-static BOOLEAN TppServe(PTPP_WORKER Worker)
-{
-    PTP_POOL Pool = Worker->Pool;
-    /* relaxed: a setting */
-    LARGE_INTEGER Patience = {.QuadPart = __atomic_load_n(&TppPatience, __ATOMIC_RELAXED)};
-    PLIST_ENTRY Entry = KeRemoveQueue(&Pool->Queue, UserMode, &Patience);
-    switch ((LONG_PTR)Entry) {
-    case STATUS_USER_APC: /* the thread is being terminated */
-        return TRUE;
-    case STATUS_TIMEOUT:
-        return !TppMayLeave(Worker, TRUE);
-    case STATUS_ABANDONED: /* the pool was released */
-        __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE, __ATOMIC_SEQ_CST);
-        return FALSE;
-    default:
-        TppServePacket(Worker, CONTAINING_RECORD(Entry, TPP_PACKET, Entry));
-        return !TppMayLeave(Worker, FALSE);
-    }
-}
-
 static VOID TppWorkerThread(PVOID Context)
 {
     PTPP_WORKER Worker = Context;
+    PTP_POOL Pool = Worker->Pool;
     PKTHREAD Thread = KiCurrentThread();
+    BOOLEAN Leaves = FALSE; /* it is no longer counted in Threads */
     __atomic_store_n(&Thread->Foreign, FALSE, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->UserThread, TRUE, __ATOMIC_RELAXED);
     PspNotifyThreadStart((PETHREAD)Thread);
@@ -271,9 +252,29 @@ static VOID TppWorkerThread(PVOID Context)
     RtlpCurrentTeb()->ThreadPoolData = Worker;
     /* release: a reader of Thread finds ThreadPoolData set; pairs with TppRepairWorkers */
     __atomic_store_n(&Worker->Thread, Thread, __ATOMIC_RELEASE);
-    while (TppServe(Worker)) {
-        KiExitService(Thread); /* a terminated thread ends here */
-        KiEnterService(Thread);
+    while (!Leaves) {
+        /* relaxed: a setting */
+        LARGE_INTEGER Patience = {.QuadPart = __atomic_load_n(&TppPatience, __ATOMIC_RELAXED)};
+        PLIST_ENTRY Entry = KeRemoveQueue(&Pool->Queue, UserMode, &Patience);
+        switch ((LONG_PTR)Entry) {
+        case STATUS_USER_APC: /* the thread is being terminated */
+            break;
+        case STATUS_TIMEOUT:
+            Leaves = TppMayLeave(Worker, TRUE);
+            break;
+        case STATUS_ABANDONED: /* the pool was released */
+            __atomic_fetch_sub(&Pool->Threads, TPP_WORKER_ONE, __ATOMIC_SEQ_CST);
+            Leaves = TRUE;
+            break;
+        default:
+            TppServePacket(Worker, CONTAINING_RECORD(Entry, TPP_PACKET, Entry));
+            Leaves = TppMayLeave(Worker, FALSE);
+            break;
+        }
+        if (!Leaves) {
+            KiExitService(Thread); /* a terminated thread ends here */
+            KiEnterService(Thread);
+        }
     }
     RtlpCurrentTeb()->ThreadPoolData = NULL;
     TppDischarge(Worker);

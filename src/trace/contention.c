@@ -414,7 +414,7 @@ VOID TraceGivenUp(PTRACE_CONTENTION Contention)
     TracepEndContention(Contention, FALSE);
 }
 
-/* A wait for a mutant is a wait, of which TraceWaitBegin and TraceWaitEnd record the events. */
+/* TraceWaitBegin and TraceWaitEnd record the events of a wait for a mutant, as of any wait. */
 
 VOID TracepBeginMutantWait(PKTHREAD Thread, PKMUTANT Mutant)
 {

@@ -1,5 +1,5 @@
 /*
- * trace.h: the hooks of tracing. A hook is a static probe for the host's tools (hal/probe.h) and a call of the recorder,
+ * trace.h: the hooks of tracing. A hook is a static probe for the host's tools (hal/hal.h) and a call of the recorder,
  * which INTERLOCK_TRACE and INTERLOCK_CONTENTION turn on when the library is loaded (recording.c).
  *
  * Hooks are only on paths that block, spin or wake a thread. Operations that complete with one compare-exchange (a
@@ -13,7 +13,6 @@
 
 #include "tracefile.h"
 
-#include "../hal/probe.h"
 #include "../ke/ki.h"
 
 #ifdef INTERLOCK_TRACING

@@ -1,8 +1,7 @@
-/* tracep.h: what recording.c and events.c share. */
+/* tracep.h: what recording.c and contention.c share. */
 #ifndef INTERLOCK_TRACEP_H
 #define INTERLOCK_TRACEP_H
 
-#include "recording.h"
 #include "trace.h"
 
 /* A hold that ends. */
@@ -39,9 +38,7 @@ static inline BOOLEAN TracepRecords(TRACE_CONTENT Content)
     return (Active & (1u << Content)) != 0;
 }
 
-/* events.c */
-VOID TracepForgetTracks(VOID);                  /* in a forked child, which has no other thread */
-VOID TracepFinishTrackNames(PTRACE_FILE File);  /* the process ends: tracks keep their threads */
+/* recording.c */
 PTRACE_EVENT TracepOpenEvent(PKTHREAD Thread);
 VOID TracepCloseEvent(PKTHREAD Thread);
 VOID TracepRecordHold(const TRACE_RELEASE *Release);

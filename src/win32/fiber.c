@@ -14,11 +14,8 @@
  * 3. A thread finds its ThreadFiber under BaseFiberLock, and DeleteFiber clears it there: another thread may delete it.
  * 4. A fiber that has ended its thread cannot be switched to. It stays until it is deleted.
  */
-#include <interlock/win32/thread.h>
-
-#include "../hal/fiber.h"
-#include "../hal/machine.h"
-#include "local.h"
+#include "../hal/hal.h"
+#include "base.h"
 
 #define BASE_FIBER_SIGNATURE 0x72626946u /* "Fibr" */
 #define BASE_FIBER_DEFAULT_STACK (1024 * 1024)

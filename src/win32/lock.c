@@ -1,8 +1,6 @@
 /* lock.c: critical sections, SRW locks, condition variables, one-time initialization, barriers and address waits. */
 #include "base.h"
 
-#include <interlock/win32/sync.h>
-
 C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_SPIN_ONLY == RTL_BARRIER_FLAGS_SPIN_ONLY);
 C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_BLOCK_ONLY == RTL_BARRIER_FLAGS_BLOCK_ONLY);
 C_ASSERT(SYNCHRONIZATION_BARRIER_FLAGS_NO_DELETE == RTL_BARRIER_FLAGS_NO_DELETE);

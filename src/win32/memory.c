@@ -2,8 +2,6 @@
  * memory.c: heaps and the older allocators. Every block comes from the C library and has a header with its heap and
  * size in front; the blocks of a heap that can be destroyed are on its list.
  */
-#include <interlock/win32/base.h>
-
 #include "../ke/ki.h"
 #include "base.h"
 

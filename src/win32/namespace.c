@@ -5,12 +5,9 @@
  * order. So descriptors with the same identifiers are the same boundary, in whatever order these were added. A prefix
  * is local to this process: a list maps prefixes to handles.
  */
-#include "base.h"
-
-#include <interlock/win32/sync.h>
-
+#include "../ex/text.h"
 #include "../nt/ntp.h"
-#include "../ex/upcase.h"
+#include "base.h"
 
 #define BASE_MOST_SIDS 32
 #define BASE_SID_SIZE 68 /* 8, and 15 parts of 4 */

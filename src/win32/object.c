@@ -1,13 +1,14 @@
 /*
- * object.c: objects with handles and names: events, semaphores, mutexes, waitable timers; and handles of any kind.
+ * object.c: objects with handles and names: events, semaphores, mutexes, waitable timers, completion ports; waits for them;
+ * and handles of any kind.
  *
  * A Win32 name is a path below \BaseNamedObjects, where Local, Global and Session are links. Any other backslash
  * separates directories, which must exist. A name that begins with the prefix of a private namespace is a path below that.
  */
-#include "base.h"
+#include <interlock/io.h>
+#include <interlock/win32/extra.h>
 
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
+#include "base.h"
 
 #define BASE_DIRECTORY u"\\BaseNamedObjects\\"
 #define BASE_TIMER_FLAGS (CREATE_WAITABLE_TIMER_MANUAL_RESET | CREATE_WAITABLE_TIMER_HIGH_RESOLUTION)
@@ -417,4 +418,213 @@ BOOL SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags)
 BOOL CompareObjectHandles(HANDLE hFirstObjectHandle, HANDLE hSecondObjectHandle)
 {
     return BaseBoolStatus(NtCompareObjects(hFirstObjectHandle, hSecondObjectHandle));
+}
+
+/* Waits and delays. Success and timeout leave the last error alone. */
+
+VOID BaseBeginWait(PBASE_WAIT_TIME Time, ULONG Milliseconds, BOOL Alertable)
+{
+    Time->Timeout = BaseFormatTimeOut(&Time->Interval, Milliseconds);
+    Time->Alertable = Alertable != FALSE;
+    Time->End = 0;
+    if (Alertable && Time->Timeout != NULL && Milliseconds != 0) {
+        Time->End = KeQueryInterruptTime() + (ULONGLONG)-Time->Interval.QuadPart;
+    }
+}
+
+BOOLEAN BaseWaitAgain(PBASE_WAIT_TIME Time, NTSTATUS Status)
+{
+    if (Status != STATUS_ALERTED || !Time->Alertable) {
+        return FALSE;
+    }
+    if (Time->Timeout != NULL) {
+        ULONGLONG Now = KeQueryInterruptTime();
+        Time->Interval.QuadPart = Now < Time->End ? -(LONGLONG)(Time->End - Now) : 0;
+    }
+    return TRUE;
+}
+
+static DWORD BaseWaitResult(NTSTATUS Status)
+{
+    if (NT_SUCCESS(Status)) {
+        return (DWORD)Status;
+    }
+    BaseSetLastNTError(Status);
+    return WAIT_FAILED;
+}
+
+DWORD WaitForSingleObjectEx(HANDLE hHandle, DWORD dwMilliseconds, BOOL bAlertable)
+{
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    do {
+        Status = NtWaitForSingleObject(hHandle, Time.Alertable, Time.Timeout);
+    } while (BaseWaitAgain(&Time, Status));
+    return BaseWaitResult(Status);
+}
+
+DWORD WaitForSingleObject(HANDLE hHandle, DWORD dwMilliseconds)
+{
+    LARGE_INTEGER Interval;
+    return BaseWaitResult(NtWaitForSingleObject(hHandle, FALSE, BaseFormatTimeOut(&Interval, dwMilliseconds)));
+}
+
+DWORD WaitForMultipleObjectsEx(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds,
+                               BOOL bAlertable)
+{
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    do {
+        Status = NtWaitForMultipleObjects(nCount, (HANDLE *)lpHandles, bWaitAll ? WaitAll : WaitAny, Time.Alertable,
+                                          Time.Timeout);
+    } while (BaseWaitAgain(&Time, Status));
+    return BaseWaitResult(Status);
+}
+
+DWORD WaitForMultipleObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds)
+{
+    return WaitForMultipleObjectsEx(nCount, lpHandles, bWaitAll, dwMilliseconds, FALSE);
+}
+
+DWORD WaitForManyObjects(DWORD nCount, const HANDLE *lpHandles, BOOL bWaitAll, DWORD dwMilliseconds, BOOL bAlertable,
+                         DWORD *lpIndex)
+{
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+    ULONG Index = 0;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    do {
+        Status = NtWaitForManyObjects(nCount, (HANDLE *)lpHandles, bWaitAll ? WaitAll : WaitAny, Time.Alertable,
+                                      Time.Timeout, &Index);
+    } while (BaseWaitAgain(&Time, Status));
+    if (lpIndex != NULL) {
+        *lpIndex = Index;
+    }
+    return BaseWaitResult(Status);
+}
+
+/* Signals once: only the wait starts over. */
+DWORD SignalObjectAndWait(HANDLE hObjectToSignal, HANDLE hObjectToWaitOn, DWORD dwMilliseconds, BOOL bAlertable)
+{
+    BASE_WAIT_TIME Time;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    NTSTATUS Status = NtSignalAndWaitForSingleObject(hObjectToSignal, hObjectToWaitOn, Time.Alertable, Time.Timeout);
+    while (BaseWaitAgain(&Time, Status)) {
+        Status = NtWaitForSingleObject(hObjectToWaitOn, Time.Alertable, Time.Timeout);
+    }
+    return BaseWaitResult(Status);
+}
+
+DWORD SleepEx(DWORD dwMilliseconds, BOOL bAlertable)
+{
+    LARGE_INTEGER Forever = {.QuadPart = -MAXLONGLONG};
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+
+    BaseBeginWait(&Time, dwMilliseconds, bAlertable);
+    do {
+        Status = NtDelayExecution(Time.Alertable, Time.Timeout != NULL ? Time.Timeout : &Forever);
+    } while (BaseWaitAgain(&Time, Status));
+    return Status == STATUS_USER_APC ? WAIT_IO_COMPLETION : 0;
+}
+
+VOID Sleep(DWORD dwMilliseconds)
+{
+    SleepEx(dwMilliseconds, FALSE);
+}
+
+BOOL SwitchToThread(VOID)
+{
+    return NtYieldExecution() != STATUS_NO_YIELD_PERFORMED;
+}
+
+/* Completion ports. */
+
+C_ASSERT(sizeof(OVERLAPPED_ENTRY) == sizeof(FILE_IO_COMPLETION_INFORMATION));
+C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, lpOverlapped) == FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, ApcContext));
+C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, Internal) ==
+         FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Status));
+C_ASSERT(FIELD_OFFSET(OVERLAPPED_ENTRY, dwNumberOfBytesTransferred) ==
+         FIELD_OFFSET(FILE_IO_COMPLETION_INFORMATION, IoStatusBlock.Information));
+
+HANDLE CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort, ULONG_PTR CompletionKey,
+                              DWORD NumberOfConcurrentThreads)
+{
+    HANDLE Port = NULL;
+    NTSTATUS Status = STATUS_INVALID_PARAMETER;
+
+    UNREFERENCED_PARAMETER(CompletionKey); /* for files only */
+    if (FileHandle != INVALID_HANDLE_VALUE) {
+        /* A descriptor object is the closest thing to a file, but has no overlapped operations, which a port needs. */
+        Status = IoQueryDescriptorObject(FileHandle, NULL, NULL);
+        Status = NT_SUCCESS(Status) ? STATUS_INVALID_PARAMETER : Status;
+    } else if (ExistingCompletionPort == NULL) {
+        Status = NtCreateIoCompletion(&Port, IO_COMPLETION_ALL_ACCESS, NULL, NumberOfConcurrentThreads);
+    }
+    return BaseBoolStatus(Status) ? Port : NULL;
+}
+
+BOOL PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTransferred, ULONG_PTR dwCompletionKey,
+                                LPOVERLAPPED lpOverlapped)
+{
+    return BaseBoolStatus(NtSetIoCompletion(CompletionPort, (PVOID)dwCompletionKey, lpOverlapped, STATUS_SUCCESS,
+                                            dwNumberOfBytesTransferred));
+}
+
+/* Sets the last error of a removal that returned no packet. */
+static BOOL BaseNothingRemoved(NTSTATUS Status)
+{
+    if (Status == STATUS_TIMEOUT) {
+        BaseSetLastError(WAIT_TIMEOUT);
+    } else if (Status == STATUS_ABANDONED_WAIT_0) {
+        BaseSetLastError(ERROR_ABANDONED_WAIT_0);
+    } else if (Status == STATUS_USER_APC) {
+        BaseSetLastError(WAIT_IO_COMPLETION);
+    } else {
+        BaseSetLastNTError(Status);
+    }
+    return FALSE;
+}
+
+BOOL GetQueuedCompletionStatus(HANDLE CompletionPort, LPDWORD lpNumberOfBytesTransferred, PULONG_PTR lpCompletionKey,
+                               LPOVERLAPPED *lpOverlapped, DWORD dwMilliseconds)
+{
+    LARGE_INTEGER Interval;
+    IO_STATUS_BLOCK IoStatus;
+    PVOID Key, Overlapped;
+
+    if (lpNumberOfBytesTransferred == NULL || lpCompletionKey == NULL || lpOverlapped == NULL) {
+        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
+    }
+    NTSTATUS Status = NtRemoveIoCompletion(CompletionPort, &Key, &Overlapped, &IoStatus,
+                                           BaseFormatTimeOut(&Interval, dwMilliseconds));
+    if (Status != STATUS_SUCCESS) {
+        *lpOverlapped = NULL;
+        return BaseNothingRemoved(Status);
+    }
+    *lpNumberOfBytesTransferred = (DWORD)IoStatus.Information;
+    *lpCompletionKey = (ULONG_PTR)Key;
+    *lpOverlapped = Overlapped;
+    return BaseBoolStatus(IoStatus.Status);
+}
+
+BOOL GetQueuedCompletionStatusEx(HANDLE CompletionPort, LPOVERLAPPED_ENTRY lpCompletionPortEntries, ULONG ulCount,
+                                 PULONG ulNumEntriesRemoved, DWORD dwMilliseconds, BOOL fAlertable)
+{
+    PFILE_IO_COMPLETION_INFORMATION Entries = (PFILE_IO_COMPLETION_INFORMATION)(PVOID)lpCompletionPortEntries;
+    BASE_WAIT_TIME Time;
+    NTSTATUS Status;
+
+    BaseBeginWait(&Time, dwMilliseconds, fAlertable);
+    do {
+        Status = NtRemoveIoCompletionEx(CompletionPort, Entries, ulCount, ulNumEntriesRemoved, Time.Timeout,
+                                        Time.Alertable);
+    } while (BaseWaitAgain(&Time, Status));
+    return Status == STATUS_SUCCESS ? TRUE : BaseNothingRemoved(Status);
 }

@@ -1,11 +1,11 @@
-/* program.c: the environment, the stack, error modes. */
-#include <interlock/win32/base.h>
+/* program.c: the program's environment, standard handles and console events. */
+#include <interlock/io.h>
 
-#include "../hal/environment.h"
-#include "local.h"
-
-#define BASE_ERROR_MODES                                                                                               \
-    (SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOALIGNMENTFAULTEXCEPT | SEM_NOOPENFILEERRORBOX)
+#include "../hal/hal.h"
+#include "../ke/ki.h"
+#include "../ke/ownthread.h"
+#include "../nt/ntp.h"
+#include "base.h"
 
 /* The environment. */
 
@@ -139,41 +139,346 @@ BOOL FreeEnvironmentStringsW(LPWCH penv)
     return TRUE;
 }
 
-/* The stack. */
+/*
+ * Standard handles, reading and writing them, and console events.
+ *
+ * A standard handle is created at its first use: a descriptor object for 0, 1 or 2.
+ *
+ * Console events. A thread of the library's own waits for signals (hal/console.c) and starts a thread for each event, as
+ * Windows does: a handler that blocks does not delay the next event. Handlers are a list, last one first; the thread of
+ * an event calls the handlers of a copy, so handlers may add and remove.
+ */
 
-DECLSPEC_NOINLINE USHORT RtlCaptureStackBackTrace(ULONG FramesToSkip, ULONG FramesToCapture, PVOID *BackTrace,
-                                                  PULONG BackTraceHash)
+/* Standard handles. */
+
+#define BASE_NOT_MADE ((HANDLE)(LONG_PTR)-4096)
+
+static HANDLE volatile BaseStandard[3] = {BASE_NOT_MADE, BASE_NOT_MADE, BASE_NOT_MADE};
+
+/* NULL: there is no such handle. */
+static HANDLE volatile *BaseStandardPlace(DWORD Number)
 {
-    ULONG Hash = 0;
-    ULONG Room = FramesToCapture < MAXUSHORT ? FramesToCapture : MAXUSHORT;
-    ULONG Count = Room != 0 && FramesToSkip < MAXUSHORT ? HalCaptureStack(FramesToSkip + 1, (PULONG64)BackTrace, Room) : 0;
-    C_ASSERT(sizeof(*BackTrace) == sizeof(ULONG64));
-    Count = Count < Room ? Count : Room;
-    for (ULONG Frame = 0; Frame < Count; Frame++) {
-        Hash += (ULONG)(ULONG_PTR)BackTrace[Frame];
+    ULONG Index = STD_INPUT_HANDLE - Number;
+    if (Index >= RTL_NUMBER_OF(BaseStandard)) {
+        BaseSetLastError(ERROR_INVALID_HANDLE);
+        return NULL;
     }
-    if (BackTraceHash != NULL) {
-        *BackTraceHash = Hash;
-    }
-    return (USHORT)Count;
+    return &BaseStandard[Index];
 }
 
-/* Error modes. */
-
-DWORD GetThreadErrorMode(VOID)
+static HANDLE BaseMakeStandard(ULONG Number)
 {
-    return BaseCurrentThread()->ErrorMode;
+    HANDLE Handle = NULL;
+    ULONG Events = Number == 0 ? IO_DESCRIPTOR_READABLE : IO_DESCRIPTOR_WRITABLE;
+    if (HalQueryDescriptorKind((LONG)Number) == HalUnknownFile) {
+        return NULL;
+    }
+    return BaseBoolStatus(IoCreateDescriptorObject(&Handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, (int)Number, Events))
+               ? Handle
+               : INVALID_HANDLE_VALUE;
 }
 
-BOOL SetThreadErrorMode(DWORD dwNewMode, LPDWORD lpOldMode)
+HANDLE GetStdHandle(DWORD nStdHandle)
 {
-    PBASE_THREAD Own = BaseCurrentThread();
-    if ((dwNewMode & ~(DWORD)BASE_ERROR_MODES) != 0) {
-        return BaseBoolStatus(STATUS_INVALID_PARAMETER);
+    HANDLE volatile *Place = BaseStandardPlace(nStdHandle);
+    HANDLE NotMade = BASE_NOT_MADE;
+    HANDLE Handle;
+    if (Place == NULL) {
+        return INVALID_HANDLE_VALUE;
     }
-    if (lpOldMode != NULL) {
-        *lpOldMode = Own->ErrorMode;
+    /* acquire, release: a thread that finds the handle finds its object */
+    Handle = __atomic_load_n(Place, __ATOMIC_ACQUIRE);
+    if (Handle != BASE_NOT_MADE) {
+        return Handle;
     }
-    Own->ErrorMode = dwNewMode;
+    Handle = BaseMakeStandard((ULONG)(Place - BaseStandard));
+    if (Handle != NULL && Handle != INVALID_HANDLE_VALUE &&
+        !__atomic_compare_exchange_n(Place, &NotMade, Handle, FALSE, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+        CloseHandle(Handle);
+        Handle = NotMade;
+    }
+    return Handle;
+}
+
+BOOL SetStdHandle(DWORD nStdHandle, HANDLE hHandle)
+{
+    HANDLE volatile *Place = BaseStandardPlace(nStdHandle);
+    if (Place == NULL) {
+        return FALSE;
+    }
+    __atomic_store_n(Place, hHandle, __ATOMIC_RELEASE);
+    return TRUE;
+}
+
+/* Files. */
+
+DWORD GetFileType(HANDLE hFile)
+{
+    static const DWORD Types[] = {
+        [HalUnknownFile] = FILE_TYPE_UNKNOWN, [HalDiskFile] = FILE_TYPE_DISK, [HalTerminal] = FILE_TYPE_CHAR,
+        [HalCharacterFile] = FILE_TYPE_CHAR,  [HalPipe] = FILE_TYPE_PIPE,
+    };
+    HAL_DESCRIPTOR_KIND Kind = HalUnknownFile;
+    if (BaseBoolStatus(NtpQueryDescriptorKind(hFile, &Kind))) {
+        BaseSetLastError(ERROR_SUCCESS); /* an unknown type is not a failure */
+    }
+    return Types[Kind];
+}
+
+static NTSTATUS BaseCheckTransfer(const VOID *Buffer, DWORD Length, LPDWORD Done, LPOVERLAPPED Overlapped)
+{
+    if (Overlapped != NULL) {
+        return STATUS_NOT_SUPPORTED;
+    }
+    return Done == NULL || (Buffer == NULL && Length != 0) ? STATUS_ACCESS_VIOLATION : STATUS_SUCCESS;
+}
+
+BOOL ReadFile(HANDLE hFile, LPVOID lpBuffer, DWORD nNumberOfBytesToRead, LPDWORD lpNumberOfBytesRead,
+              LPOVERLAPPED lpOverlapped)
+{
+    NTSTATUS Status = BaseCheckTransfer(lpBuffer, nNumberOfBytesToRead, lpNumberOfBytesRead, lpOverlapped);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpReadDescriptor(hFile, lpBuffer, nNumberOfBytesToRead, lpNumberOfBytesRead);
+    }
+    return BaseBoolStatus(Status);
+}
+
+BOOL WriteFile(HANDLE hFile, LPCVOID lpBuffer, DWORD nNumberOfBytesToWrite, LPDWORD lpNumberOfBytesWritten,
+               LPOVERLAPPED lpOverlapped)
+{
+    NTSTATUS Status = BaseCheckTransfer(lpBuffer, nNumberOfBytesToWrite, lpNumberOfBytesWritten, lpOverlapped);
+    if (NT_SUCCESS(Status)) {
+        Status = NtpWriteDescriptor(hFile, lpBuffer, nNumberOfBytesToWrite, lpNumberOfBytesWritten);
+    }
+    return BaseBoolStatus(Status);
+}
+
+/* Terminals. */
+
+static BOOL BaseIsConsole(HANDLE Handle)
+{
+    HAL_DESCRIPTOR_KIND Kind;
+    if (NT_SUCCESS(NtpQueryDescriptorKind(Handle, &Kind)) && Kind == HalTerminal) {
+        return TRUE;
+    }
+    BaseSetLastError(ERROR_INVALID_HANDLE);
+    return FALSE;
+}
+
+BOOL WriteConsoleA(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfCharsToWrite,
+                   LPDWORD lpNumberOfCharsWritten, LPVOID lpReserved)
+{
+    DWORD Written;
+    UNREFERENCED_PARAMETER(lpReserved);
+    return BaseIsConsole(hConsoleOutput) &&
+           WriteFile(hConsoleOutput, lpBuffer, nNumberOfCharsToWrite,
+                     lpNumberOfCharsWritten != NULL ? lpNumberOfCharsWritten : &Written, NULL);
+}
+
+BOOL WriteConsoleW(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfCharsToWrite,
+                   LPDWORD lpNumberOfCharsWritten, LPVOID lpReserved)
+{
+    SIZE_T Size;
+    PSTR Text;
+    DWORD Bytes;
+    BOOL Written;
+    UNREFERENCED_PARAMETER(lpReserved);
+    if (!BaseIsConsole(hConsoleOutput)) {
+        return FALSE;
+    }
+    Size = ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, NULL, 0, NULL);
+    Text = HalAllocate(Size, 1);
+    if (Text == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return FALSE;
+    }
+    ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, Text, Size, NULL);
+    Written = WriteFile(hConsoleOutput, Text, (DWORD)Size, &Bytes, NULL);
+    HalFree(Text);
+    if (lpNumberOfCharsWritten != NULL) {
+        *lpNumberOfCharsWritten = Written ? nNumberOfCharsToWrite : 0;
+    }
+    return Written;
+}
+
+BOOL GetConsoleMode(HANDLE hConsoleHandle, LPDWORD lpMode)
+{
+    if (!BaseIsConsole(hConsoleHandle)) {
+        return FALSE;
+    }
+    if (lpMode == NULL) {
+        return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
+    }
+    *lpMode = ENABLE_PROCESSED_INPUT | ENABLE_LINE_INPUT | ENABLE_ECHO_INPUT;
+    C_ASSERT((ENABLE_PROCESSED_INPUT | ENABLE_LINE_INPUT | ENABLE_ECHO_INPUT) ==
+             (ENABLE_PROCESSED_OUTPUT | ENABLE_WRAP_AT_EOL_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING));
+    return TRUE;
+}
+
+BOOL SetConsoleMode(HANDLE hConsoleHandle, DWORD dwMode)
+{
+    UNREFERENCED_PARAMETER(dwMode);
+    return BaseIsConsole(hConsoleHandle);
+}
+
+/* Console events. */
+
+typedef struct _BASE_CONTROL_HANDLER {
+    LIST_ENTRY ListEntry;
+    PHANDLER_ROUTINE Routine;
+} BASE_CONTROL_HANDLER, *PBASE_CONTROL_HANDLER;
+
+static struct {
+    KI_LOCK Lock;
+    LIST_ENTRY Handlers;             /* the last one first */
+    ULONG Count;
+    BOOLEAN IgnoreInterrupt;
+} BaseControl = {.Handlers = {&BaseControl.Handlers, &BaseControl.Handlers}};
+
+static const DWORD BaseControlTypes[] = {
+    [HalConsoleInterrupt] = CTRL_C_EVENT,
+    [HalConsoleBreak] = CTRL_BREAK_EVENT,
+    [HalConsoleClose] = CTRL_CLOSE_EVENT,
+    [HalConsoleShutdown] = CTRL_SHUTDOWN_EVENT,
+};
+
+/* Fills as many as there is room for, and returns how many there are. */
+static ULONG BaseCopyHandlers(PHANDLER_ROUTINE *Routines, ULONG Room)
+{
+    ULONG Count = 0;
+    PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+    for (PLIST_ENTRY Entry = BaseControl.Handlers.Flink; Entry != &BaseControl.Handlers; Entry = Entry->Flink) {
+        if (Count < Room) {
+            Routines[Count] = CONTAINING_RECORD(Entry, BASE_CONTROL_HANDLER, ListEntry)->Routine;
+        }
+        Count += 1;
+    }
+    KiExitLocked(&BaseControl.Lock, Thread);
+    return Count;
+}
+
+static BOOLEAN BaseCallHandlers(DWORD Type)
+{
+    PHANDLER_ROUTINE *Routines = NULL;
+    BOOLEAN Handled = FALSE;
+    ULONG Room = 0;
+    ULONG Count;
+    while ((Count = BaseCopyHandlers(Routines, Room)) > Room) {
+        HalFree(Routines);
+        Routines = HalAllocate(Count * sizeof(*Routines), MEMORY_ALLOCATION_ALIGNMENT);
+        if (Routines == NULL) {
+            return FALSE;
+        }
+        Room = Count;
+    }
+    for (ULONG Number = 0; Number < Count && !Handled; Number++) {
+        Handled = Routines[Number](Type) != FALSE;
+    }
+    HalFree(Routines);
+    return Handled;
+}
+
+static DWORD BaseDeliverControl(LPVOID Parameter)
+{
+    HAL_CONSOLE_EVENT Event = (HAL_CONSOLE_EVENT)(ULONG_PTR)Parameter;
+    PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+    BOOLEAN Ignore = Event == HalConsoleInterrupt && BaseControl.IgnoreInterrupt;
+    KiExitLocked(&BaseControl.Lock, Thread);
+    if (Ignore) {
+        return 0;
+    }
+    if (!BaseCallHandlers(BaseControlTypes[Event]) || Event == HalConsoleClose || Event == HalConsoleShutdown) {
+        HalTakeDefaultAction(Event);
+    }
+    return 0;
+}
+
+static VOID BaseConsoleRoutine(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
+    for (;;) {
+        PVOID Event = (PVOID)(ULONG_PTR)HalAwaitConsoleEvent();
+        HANDLE Thread = CreateThread(NULL, 0, BaseDeliverControl, Event, 0, NULL);
+        if (Thread != NULL) {
+            CloseHandle(Thread);
+        } else {
+            BaseDeliverControl(Event);
+        }
+    }
+}
+
+static const KI_OWN_KIND BaseConsoleKind = {.Name = "interlock-cons", .Routine = BaseConsoleRoutine};
+static KI_OWN_THREAD BaseConsoleThread = {.Kind = &BaseConsoleKind};
+
+/* Signals are watched while there are handlers for them. */
+static BOOL BaseWatchConsole(VOID)
+{
+    PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+    BOOLEAN Wanted = BaseControl.Count != 0 || BaseControl.IgnoreInterrupt;
+    KiExitLocked(&BaseControl.Lock, Thread);
+    return BaseBoolStatus(HalWatchConsole(Wanted) ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED);
+}
+
+static BOOL BaseAddHandler(PHANDLER_ROUTINE Routine)
+{
+    PBASE_CONTROL_HANDLER Handler = HalAllocate(sizeof(*Handler), MEMORY_ALLOCATION_ALIGNMENT);
+    if (Handler == NULL) {
+        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return FALSE;
+    }
+    Handler->Routine = Routine;
+    PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+    InsertHeadList(&BaseControl.Handlers, &Handler->ListEntry);
+    BaseControl.Count += 1;
+    KiExitLocked(&BaseControl.Lock, Thread);
+    return BaseWatchConsole();
+}
+
+/* The one that was added last, if it is there more than once. */
+static BOOL BaseRemoveHandler(PHANDLER_ROUTINE Routine)
+{
+    PBASE_CONTROL_HANDLER Found = NULL;
+    PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+    for (PLIST_ENTRY Entry = BaseControl.Handlers.Flink; Entry != &BaseControl.Handlers && Found == NULL;
+         Entry = Entry->Flink) {
+        PBASE_CONTROL_HANDLER Handler = CONTAINING_RECORD(Entry, BASE_CONTROL_HANDLER, ListEntry);
+        Found = Handler->Routine == Routine ? Handler : NULL;
+    }
+    if (Found != NULL) {
+        RemoveEntryList(&Found->ListEntry);
+        BaseControl.Count -= 1;
+    }
+    KiExitLocked(&BaseControl.Lock, Thread);
+    if (Found == NULL) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
+    HalFree(Found);
+    return BaseWatchConsole();
+}
+
+BOOL SetConsoleCtrlHandler(PHANDLER_ROUTINE HandlerRoutine, BOOL Add)
+{
+    if (Add && !BaseBoolStatus(KiEnsureOwnThread(&BaseConsoleThread))) {
+        return FALSE;
+    }
+    if (HandlerRoutine == NULL) { /* whether Ctrl+C is ignored */
+        PKTHREAD Thread = KiEnterLocked(&BaseControl.Lock);
+        BaseControl.IgnoreInterrupt = Add != FALSE;
+        KiExitLocked(&BaseControl.Lock, Thread);
+        return BaseWatchConsole();
+    }
+    return Add ? BaseAddHandler(HandlerRoutine) : BaseRemoveHandler(HandlerRoutine);
+}
+
+BOOL GenerateConsoleCtrlEvent(DWORD dwCtrlEvent, DWORD dwProcessGroupId)
+{
+    HAL_CONSOLE_EVENT Event = dwCtrlEvent == CTRL_C_EVENT ? HalConsoleInterrupt : HalConsoleBreak;
+    if ((dwCtrlEvent != CTRL_C_EVENT && dwCtrlEvent != CTRL_BREAK_EVENT) ||
+        !HalSendConsoleEvent(dwProcessGroupId, Event)) {
+        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        return FALSE;
+    }
     return TRUE;
 }

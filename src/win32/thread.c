@@ -1,11 +1,8 @@
 /* thread.c: threads, and the thread functions of the C runtime. */
-#include <interlock/win32/base.h>
 #include <interlock/win32/extra.h>
-#include <interlock/win32/thread.h>
 
-#include "local.h"
-
-#include "../rtl/teb.h"
+#include "../rtl/rtlp.h"
+#include "base.h"
 
 #define BASE_CREATION_FLAGS (CREATE_SUSPENDED | STACK_SIZE_PARAM_IS_A_RESERVATION)
 #define BASE_SATURATION ((HIGH_PRIORITY + 1) / 2)
@@ -106,7 +103,7 @@ DWORD SuspendThread(HANDLE hThread)
     return BaseBoolStatus(NtSuspendThread(hThread, &Previous)) ? Previous : MAXDWORD;
 }
 
-/* The thread handle that CreateProcess returns is one of the process: win32/thread.h. */
+/* The thread handle that CreateProcess returns is one of the process: win32.h. */
 DWORD ResumeThread(HANDLE hThread)
 {
     ULONG Previous = 1;

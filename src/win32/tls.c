@@ -26,9 +26,7 @@
  * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
  *    counts as finished.
  */
-#include <interlock/win32/thread.h>
-
-#include "local.h"
+#include "base.h"
 
 #define BASE_TLS_EXPANSION 1024
 #define BASE_TLS_INDEXES (TLS_MINIMUM_AVAILABLE + BASE_TLS_EXPANSION)
@@ -183,13 +181,6 @@ static BOOLEAN BasepIsFlsIndex(DWORD Index)
     return Index != 0 && Index < FLS_MAXIMUM_AVAILABLE;
 }
 
-/* relaxed: changes under the lock */
-static BOOLEAN BasepIsFlsUsed(DWORD Index)
-{
-    return BasepIsFlsIndex(Index) &&
-           __atomic_load_n(&BasepFls.Index[Index].State, __ATOMIC_RELAXED) == BaseFlsUsed;
-}
-
 static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
 {
     __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
@@ -314,7 +305,9 @@ BOOL FlsFree(DWORD dwFlsIndex)
 {
     PVOID Value;
     PKTHREAD Thread = KiEnterLocked(&BasepFls.Lock);
-    BOOLEAN Used = BasepIsFlsUsed(dwFlsIndex);
+    /* relaxed: changes under the lock */
+    BOOLEAN Used = BasepIsFlsIndex(dwFlsIndex) &&
+                   __atomic_load_n(&BasepFls.Index[dwFlsIndex].State, __ATOMIC_RELAXED) == BaseFlsUsed;
     if (Used) {
         BasepSetFlsState(&BasepFls.Index[dwFlsIndex], BaseFlsClosing);
     }

@@ -11,11 +11,7 @@
  *    unused spans are freed afterwards.
  * 3. Memory without a record is the host's own. VirtualProtect and VirtualQuery query the host for it.
  */
-#include <interlock/win32/base.h>
-#include <interlock/win32/thread.h>
-
-#include "../hal/machine.h"
-#include "../hal/virtual.h"
+#include "../hal/hal.h"
 #include "../ke/ki.h"
 #include "base.h"
 
@@ -147,13 +143,6 @@ static PBASE_REGION BaseRegionAt(ULONG_PTR Address)
     return Region != NULL && Address < Region->End ? Region : NULL;
 }
 
-/* The region that has all of the range. */
-static PBASE_REGION BaseRegionOf(const BASE_CHANGE *Change)
-{
-    PBASE_REGION Region = BaseRegionAt(Change->Begin);
-    return Region != NULL && Change->End <= Region->End ? Region : NULL;
-}
-
 static PBASE_SPAN BaseTakeSpare(PBASE_CHANGE Change)
 {
     PBASE_SPAN Span = Change->Spare;
@@ -257,8 +246,9 @@ static NTSTATUS BaseChangeRegion(PBASE_CHANGE Change, DWORD Protect,
     NTSTATUS Status = STATUS_NO_MEMORY;
     if (BasePrepareChange(Change)) {
         PKTHREAD Thread = KiEnterLocked(&BaseRegions.Lock);
-        PBASE_REGION Region = BaseRegionOf(Change);
-        Status = Region != NULL ? Apply(Region, Change, Protect) : STATUS_CONFLICTING_ADDRESSES;
+        PBASE_REGION Region = BaseRegionAt(Change->Begin);
+        BOOLEAN Whole = Region != NULL && Change->End <= Region->End;
+        Status = Whole ? Apply(Region, Change, Protect) : STATUS_CONFLICTING_ADDRESSES;
         KiExitLocked(&BaseRegions.Lock, Thread);
     }
     BaseFreeSpans(Change->Spare);
@@ -298,16 +288,6 @@ static BOOLEAN BaseMakeRoom(VOID)
     return Enough;
 }
 
-/* With the lock held, and with room for it. */
-static VOID BaseInsertRegion(PBASE_REGION Region)
-{
-    ULONG Place = BaseCountRegionsTo(Region->Begin);
-    memmove(&BaseRegions.Region[Place + 1], &BaseRegions.Region[Place],
-            (BaseRegions.Count - Place) * sizeof(*BaseRegions.Region));
-    BaseRegions.Region[Place] = Region;
-    BaseRegions.Count += 1;
-}
-
 static PBASE_REGION BaseCreateRegion(const BASE_CHANGE *Change, DWORD Protect, DWORD FirstProtect)
 {
     PBASE_REGION Region = HalAllocate(sizeof(*Region), MEMORY_ALLOCATION_ALIGNMENT);
@@ -340,7 +320,11 @@ static NTSTATUS BaseReserveRegion(PBASE_REGION Region, PVOID *Base)
     if (NT_SUCCESS(Status)) {
         Region->Begin = Region->Spans->Begin = (ULONG_PTR)*Base;
         Region->End = Region->Spans->End = (ULONG_PTR)*Base + Size;
-        BaseInsertRegion(Region);
+        ULONG Place = BaseCountRegionsTo(Region->Begin);
+        memmove(&BaseRegions.Region[Place + 1], &BaseRegions.Region[Place],
+                (BaseRegions.Count - Place) * sizeof(*BaseRegions.Region));
+        BaseRegions.Region[Place] = Region;
+        BaseRegions.Count += 1;
     }
     return Status;
 }
@@ -514,17 +498,6 @@ static NTSTATUS BaseProtectRegion(PBASE_REGION Region, PBASE_CHANGE Change, DWOR
     return BaseIsCommitted(Region, Change) ? BaseCommit(Region, Change, Protect) : STATUS_NOT_COMMITTED;
 }
 
-/* 0: the address is in no region, or its page is not committed. */
-static DWORD BaseQueryProtection(ULONG_PTR Address, PBOOLEAN Recorded)
-{
-    PKTHREAD Thread = KiEnterLocked(&BaseRegions.Lock);
-    PBASE_REGION Region = BaseRegionAt(Address);
-    DWORD Protect = Region != NULL ? BaseSpanAt(Region, Address)->Protect : 0;
-    KiExitLocked(&BaseRegions.Lock, Thread);
-    *Recorded = Region != NULL;
-    return Protect;
-}
-
 static NTSTATUS BaseProtectHostMemory(const BASE_CHANGE *Change, DWORD Protect, PDWORD Old)
 {
     HAL_MAPPING Mapping = {.End = Change->Begin};
@@ -544,8 +517,6 @@ static NTSTATUS BaseProtectHostMemory(const BASE_CHANGE *Change, DWORD Protect, 
 BOOL VirtualProtect(LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect, PDWORD lpflOldProtect)
 {
     BASE_CHANGE Change = {0};
-    BOOLEAN Recorded;
-    DWORD Old;
     NTSTATUS Status;
     if (lpflOldProtect == NULL) {
         return BaseBoolStatus(STATUS_ACCESS_VIOLATION);
@@ -554,9 +525,12 @@ BOOL VirtualProtect(LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect, PDWORD 
         !BaseSetRange(&Change, lpAddress, dwSize, HalQueryPageSize())) {
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
-    Old = BaseQueryProtection(Change.Begin, &Recorded);
-    Status = Recorded ? BaseChangeRegion(&Change, flNewProtect, BaseProtectRegion)
-                      : BaseProtectHostMemory(&Change, flNewProtect, &Old);
+    PKTHREAD Thread = KiEnterLocked(&BaseRegions.Lock);
+    PBASE_REGION Region = BaseRegionAt(Change.Begin);
+    DWORD Old = Region != NULL ? BaseSpanAt(Region, Change.Begin)->Protect : 0; /* 0: its page is not committed */
+    KiExitLocked(&BaseRegions.Lock, Thread);
+    Status = Region != NULL ? BaseChangeRegion(&Change, flNewProtect, BaseProtectRegion)
+                            : BaseProtectHostMemory(&Change, flNewProtect, &Old);
     if (Status == STATUS_NOT_COMMITTED || Status == STATUS_CONFLICTING_ADDRESSES) {
         BaseSetLastError(ERROR_INVALID_ADDRESS);
         return FALSE;
@@ -587,14 +561,6 @@ static BOOLEAN BaseDescribeRegion(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION Info
     return Region != NULL;
 }
 
-static DWORD BaseTypeOfMapping(const HAL_MAPPING *Mapping)
-{
-    if (!Mapping->File) {
-        return Mapping->Shared ? MEM_MAPPED : MEM_PRIVATE;
-    }
-    return Mapping->Shared ? MEM_MAPPED : MEM_IMAGE;
-}
-
 /* Reservations are mappings of the host, too: a mapping may begin or end with one. */
 static NTSTATUS BaseDescribeHostMemory(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION Information)
 {
@@ -610,7 +576,7 @@ static NTSTATUS BaseDescribeHostMemory(ULONG_PTR Page, PMEMORY_BASIC_INFORMATION
     if (Mapping.Mapped) {
         Information->AllocationBase = (PVOID)Mapping.FileBegin;
         Information->AllocationProtect = Information->Protect;
-        Information->Type = BaseTypeOfMapping(&Mapping);
+        Information->Type = Mapping.Shared ? MEM_MAPPED : Mapping.File ? MEM_IMAGE : MEM_PRIVATE;
     }
     return STATUS_SUCCESS;
 }

@@ -12,13 +12,12 @@
  */
 #include <interlock/win32/extra.h>
 
-#include "base.h"
-
 #include "../ke/wait.h"
-#include "../ob/namespace.h"
-#include "../ob/walk.h"
+#include "../ob/obp.h"
+#include "../ob/share.h"
 #include "../rtl/criticalsection.h"
 #include "../wo/wo.h"
+#include "base.h"
 
 typedef struct _BASE_WAIT_CHAIN_SESSION {
     ULONG_PTR Magic;

@@ -5,7 +5,7 @@
  * Compilers for Windows know wmain; to a C++ compiler here it is a function like any other, whose name it mangles. So
  * all of its forms are searched for.
  */
-#include <interlock/win32/base.h>
+#include <interlock/win32.h>
 
 extern char **environ;
 int main(int Count, char **Arguments);

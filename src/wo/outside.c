@@ -11,7 +11,7 @@
  *     BlockState BypassStart:  granted, the record is freed, and the thread that did that delivers the block
  */
 #include "session.h"
-#include "waiter.h"
+#include "wop.h"
 
 #include "../ke/wait.h"
 

@@ -94,7 +94,7 @@ static BOOLEAN WopGuard(PWO_PLACE Place)
     return Soon;
 }
 
-/* Timer: until a timer with a notification is due, in any case; Time is 0 if there is none. */
+/* Timer: when the next timer with a notification is due, which ends the sleep; 0: there is none. */
 static VOID WopSleep(volatile ULONG *Word, ULONG Seen, BOOLEAN Soon, ULONGLONG *Interval, ULONGLONG Timer)
 {
     HAL_DEADLINE Deadline = {Timer != 0 ? HalInterruptTime : HalNoDeadline, Timer};

@@ -44,8 +44,8 @@
  * 7. Blocks of waiters are linked to their objects first in, first out. A WaitAll is linked to one of its objects that is
  *    not signaled (it "watches" it); a signal of that one grants the wait or moves it to another object that is not
  *    signaled. All of this is under the one lock, so a WaitAll is atomic across processes.
- * 8. A Watch is a wait that consumes nothing: it is granted when its object is signaled. A wait for all of several objects
- *    of which some are local, or for objects of two worlds, watches one object that is not signaled, and when that is,
+ * 8. A Watch is a wait that consumes nothing: it is granted when its object is signaled. A wait for all of several objects,
+ *    some of them local or in another world, watches one object that is not signaled. When that object is signaled, it
  *    tries again to take all or nothing with every lock held. No wakeup is lost: the thread sleeps only while an object
  *    of its wait was found not signaled under that object's lock with the watch already linked, and every later signal
  *    of that object grants the watch.
@@ -246,7 +246,7 @@ NTSTATUS WoQueryTarget(PWO_VIEW View, WO_INDEX SymbolicLink, PWCHAR Target, ULON
 NTSTATUS WoQueryEntry(PWO_VIEW View, WO_INDEX Directory, ULONG Index, PWCHAR Name, ULONG Capacity, PULONG Length,
                       WO_TYPE *Type);
 
-/* query.c: for wait chains. A view that this process is not attached to is NULL; nothing is attached. */
+/* For wait chains. A view that this process is not attached to is NULL; nothing is attached. */
 PWO_VIEW WoAttachedView(WO_SCOPE Scope);
 typedef struct _WO_THREAD_WAIT {
     ULONG ProcessId, ThreadId; /* 0: none */

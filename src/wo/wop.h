@@ -221,6 +221,7 @@ typedef struct _WO_CURSOR { WO_INDEX Directory; ULONG Number; WO_INDEX Name; ULO
 struct _WO_VIEW {
     PWO_WORLD World;
     SIZE_T Mapped;             /* bytes of address space; the file may be shorter, and grow up to this */
+    ULONG64 Writable;          /* the size of the file up to which the mapping can be written; with the lock held */
     ULONG64 Known;             /* the size of the file when this process last made a record at its end */
     ULONG64 Key;               /* of this process */
     WO_INDEX Self;             /* this process's record; 0: not attached */
@@ -279,19 +280,28 @@ PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
 BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */
 VOID WopPoison(PWO_VIEW View, PCSTR Reason);
 
-/* lock.c, map.c: everybody who sleeps in a damaged world; the second if the file was cut off, so that the words on which they
-   sleep are not there any more. */
+/* map.c: after the file has grown to Size, or may have. */
+VOID WopMakeWritable(PWO_VIEW View, ULONG64 Size);
+/* With the lock held: only under the lock does a process learn of records that another one made at the end. */
+FORCEINLINE VOID WopFollowSize(PWO_VIEW View)
+{
+    if (View->World->Size > View->Writable) {
+        WopMakeWritable(View, View->World->Size);
+        View->Writable = View->World->Size;
+    }
+}
+
+/* lock.c, map.c: wake all sleepers of a damaged world; the second, if the file was truncated and the words on which they sleep no
+   longer exist. */
 VOID WopWakeEverybody(PWO_VIEW View);
 VOID WopWakeBehindEnd(PWO_VIEW View);
-
-/* world.c. */
 
 /* lock.c. FALSE: poisoned, and the lock is not held. Repairs after a dead owner before it returns TRUE. From WopLock to
    WopUnlock the thread is in a dispatcher section: it is not suspended or terminated, and no fork happens. */
 BOOLEAN WopLock(PWO_VIEW View);
 VOID WopUnlock(PWO_VIEW View);
 
-/* journal.c, with the lock held: WopBegin, any number of edits and claims, then WopCommit or WopCancel. A transaction may
+/* With the lock held: WopBegin, any number of edits and claims, then WopCommit or WopCancel. A transaction may
    begin after another one under the same lock. */
 VOID WopBegin(PWO_VIEW View);
 VOID WopEdit(PWO_VIEW View, volatile VOID *Word, ULONG64 New);       /* Word: 8 bytes, aligned, in the world */
@@ -329,46 +339,159 @@ NTSTATUS WopFinish(PWO_VIEW View, BOOLEAN Done);
 #define WO_WARDS 2
 typedef struct _WO_LISTED { WO_INDEX Index; ULONG Flags; ULONG64 Key; } WO_LISTED, *PWO_LISTED;
 NTSTATUS WopEnterRing(PWO_VIEW View);               /* creates the record of this process */
-VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Process); /* of an empty record; frees it */
 BOOLEAN WopIsLast(PWO_VIEW View);                   /* every other process in the ring is exiting */
-/* Removes one thing that a dead process had. FALSE: nothing was left, and its record is freed. */
-BOOLEAN WopCleanStep(PWO_VIEW View, WO_INDEX Process, ULONG64 Key);
 /* Without the lock. */
 VOID WopCleanProcess(PWO_VIEW View, WO_INDEX Process, ULONG64 Key); /* which is dead */
 VOID WopCleanDead(PWO_VIEW View);                   /* after all processes that the host no longer knows */
 ULONG WopListWards(PWO_VIEW View, WO_LISTED Wards[WO_WARDS]);
 VOID WopWakeSession(PWO_PROCESS Process);
-/* For ticket.c. */
-VOID WopInsertIntoRing(PWO_VIEW View, WO_INDEX Process); /* inside a transaction */
-VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process);
-BOOLEAN WopTakeSomething(PWO_VIEW View, PWO_PROCESS Process); /* FALSE: it has nothing left */
 
-/* reference.c. Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
-PWO_REFERENCE WopFindReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object);
+/* names.c. Inside a transaction: a reference and handles more, or fewer, of a process. 0: no memory. */
 WO_INDEX WopAddReference(PWO_VIEW View, WO_INDEX Process, WO_INDEX Object, ULONG Handles);
 VOID WopDropHandles(PWO_VIEW View, PWO_REFERENCE Reference, ULONG Handles);
 VOID WopDropReference(PWO_VIEW View, PWO_REFERENCE Reference);
 
-/* ticket.c. With the lock held: a prepared record with all that this process refers to, for a fork. 0: no memory. */
+/* process.c. With the lock held: a prepared record with all that this process refers to, for a fork. 0: no memory. */
 WO_INDEX WopPrepareCopy(PWO_VIEW View, ULONG64 *Nonce);
 BOOLEAN WopClaimPrepared(PWO_VIEW View, WO_INDEX Prepared, ULONG64 Nonce, ULONG Flags); /* it is now this process's */
 VOID WopDropChild(PWO_VIEW View, WO_INDEX Prepared, ULONG64 Nonce); /* without the lock: unless the child has it */
 VOID WopServeRequests(PWO_VIEW View);              /* mailbox.c, without the lock: by the session thread */
 
-/* ticket.c, mailbox.c: for the cleaner, inside a transaction. */
+/* process.c, mailbox.c: for the cleaner, inside a transaction. */
 VOID WopUnlinkPrepared(PWO_VIEW View, WO_INDEX Parent, WO_INDEX Prepared);
 VOID WopFreeEntries(PWO_VIEW View, PWO_PROCESS Process);
 VOID WopEndRequest(PWO_VIEW View, PWO_PROCESS Process); /* one to or from a process that is dead */
 
-/* names.c, inside a transaction: of an object without handles. */
-VOID WopRemoveName(PWO_VIEW View, WO_INDEX Object);
-
-/* reference.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
+/* names.c: frees an object that no process refers to, if it is not owned; inside a transaction. */
 VOID WopFreeUnused(PWO_VIEW View, WO_INDEX Object);
 
-/* allocate.c: records, inside a transaction. 0: no memory. All but the header of a new record is zero; it needs no
+/* map.c: records, inside a transaction. 0: no memory. All but the header of a new record is zero; it needs no
    WopEdit until the transaction ends, because undoing frees the record. */
 WO_INDEX WopAllocate(PWO_VIEW View, WO_KIND Kind, SIZE_T Size);
 VOID WopFree(PWO_VIEW View, WO_INDEX Index);
+
+/* Objects and waits: the state word, freezing, lists of blocks, granting. */
+
+/* The state word. */
+
+#define WO_VALUE(Word) ((ULONG)((Word) >> 32))
+#define WO_TYPE_OF(Word) ((ULONG)((Word) >> 2 & 0x3f))
+#define WO_IS_OF_TYPES(Word, Types) (((Types) >> WO_TYPE_OF(Word) & 1) != 0)
+#define WO_EVENTS (1ull << WoNotificationEvent | 1ull << WoSynchronizationEvent)
+#define WO_TIMERS (1ull << WoNotificationTimer | 1ull << WoSynchronizationTimer)
+#define WO_TAKES_SIGNAL (1ull << WoSynchronizationEvent | 1ull << WoSynchronizationTimer)
+#define WO_MOST_RECURSION 0x80000000u /* of a mutant: its count is then MINLONG */
+
+FORCEINLINE ULONG64 WopWithValue(ULONG64 Word, ULONG Value)
+{
+    return (Word & 0xffffffffu) | (ULONG64)Value << 32;
+}
+
+/* acquire: what happened before a signal is visible after the wait that it ends */
+FORCEINLINE ULONG64 WopReadWord(PWO_OBJECT Object)
+{
+    return __atomic_load_n(&Object->Word, __ATOMIC_ACQUIRE);
+}
+
+/* While W is clear. On failure *Word is the current word. acq_rel: as in WopReadWord, and the other way round */
+FORCEINLINE BOOLEAN WopChangeWord(PWO_OBJECT Object, ULONG64 *Word, ULONG64 New)
+{
+    return __atomic_compare_exchange_n(&Object->Word, Word, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* relaxed: by its own thread, or under the lock, to see which of the states that do not change then it is in */
+FORCEINLINE ULONG64 WopReadState(PWO_WAITER Waiter)
+{
+    return __atomic_load_n(&Waiter->State, __ATOMIC_RELAXED);
+}
+
+FORCEINLINE BOOLEAN WopIsSignaledFor(ULONG64 Word, WO_INDEX Waiter)
+{
+    ULONG Value = WO_VALUE(Word);
+    return WO_TYPE_OF(Word) == WoMutant ? Value == 0 || Value == Waiter : Value != 0;
+}
+
+/* The word of a signaled object after a wait has consumed it. */
+FORCEINLINE ULONG64 WopConsumed(ULONG64 Word, WO_INDEX Waiter)
+{
+    if (WO_IS_OF_TYPES(Word, WO_TAKES_SIGNAL)) {
+        return WopWithValue(Word, 0);
+    }
+    if (WO_TYPE_OF(Word) == WoSemaphore) {
+        return WopWithValue(Word, WO_VALUE(Word) - 1);
+    }
+    return WO_TYPE_OF(Word) == WoMutant ? WopWithValue(Word & ~WO_ABANDONED, Waiter) : Word;
+}
+
+/* A mutant that is free and abandoned: the wait that takes it reports that. */
+FORCEINLINE NTSTATUS WopTakingStatus(ULONG64 Word)
+{
+    return (Word & WO_ABANDONED) && WO_VALUE(Word) == 0 ? STATUS_ABANDONED : STATUS_SUCCESS;
+}
+
+/* WopRecord for the kinds that are looked up most often. An index after the records of the world, but inside the
+   mapping, leads to zeros, or to a fault that the host turns into zeros. */
+FORCEINLINE PVOID WopRecordInline(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind)
+{
+    PWO_RECORD Record = WopAt(View, Index);
+    BOOLEAN Inside = Index >= WO_FIRST_RECORD && Index < View->Mapped / WO_UNIT - sizeof(WO_WAITER) / WO_UNIT;
+    /* relaxed: as in WopReadRecord */
+    return Inside && __atomic_load_n(&Record->Kind, __ATOMIC_RELAXED) == Kind ? (PVOID)Record
+                                                                            : WopRecord(View, Index, Kind);
+}
+
+FORCEINLINE PWO_OBJECT WopObject(PWO_VIEW View, WO_INDEX Index)
+{
+    return WopRecordInline(View, Index, WoObjectRecord);
+}
+
+/* For operations that may need no lock. A view that was cut off has zeros instead of records, which poison it when they are
+   read. relaxed: a world that is damaged at this moment is found out later */
+FORCEINLINE BOOLEAN WopIsUnusable(PWO_VIEW View)
+{
+    return __atomic_load_n(&View->World->State, __ATOMIC_RELAXED) == WoDamaged;
+}
+
+/* Everything below: with the lock held. */
+
+VOID WopFreeze(PWO_OBJECT Object);
+VOID WopThaw(PWO_OBJECT Object); /* after the commit: clears W if the object has no waiters */
+
+/*
+ * A change that grants waits: a chain of transactions, in which the objects that may have lost their last waiter are
+ * noted. Those that do not fit stay frozen, which is legal.
+ */
+#define WO_MOST_THAWS 192
+typedef struct _WOP_CHAIN {
+    PWO_VIEW View;
+    ULONG Thaws;
+    WO_INDEX Thaw[WO_MOST_THAWS];
+} WOP_CHAIN, *PWOP_CHAIN;
+
+/* Object is frozen. The first begins a transaction, and records what the repairer has to do if the process dies in the
+   chain; the last commits, thaws and clears the record. */
+VOID WopBeginChain(PWOP_CHAIN Chain, PWO_VIEW View, PWO_OBJECT Object, WO_INTENTION Intention);
+VOID WopReleaseWaiters(PWOP_CHAIN Chain, PWO_OBJECT Object); /* first in, first out, while it is signaled */
+VOID WopEndChain(PWOP_CHAIN Chain, PWO_OBJECT Object);
+
+/* Lists of blocks. */
+PWO_WAITER WopWaiterOfBlock(PWO_VIEW View, ULONG Block, PULONG Number); /* NULL: poisoned */
+VOID WopLinkBlock(PWO_VIEW View, PWO_WAITER Waiter, ULONG Number, PWO_OBJECT Object); /* by age */
+VOID WopUnlinkBlocks(PWOP_CHAIN Chain, PWO_WAITER Waiter);
+ULONG WopMostBlocks(PWO_VIEW View); /* more in one list are a loop */
+
+/* A wait of the calling thread, which links its blocks in a transaction of its own. */
+VOID WopBecomeWaiting(PWO_VIEW View, PWO_WAITER Waiter);
+
+/* Ownership of mutants, by the owner's thread. */
+VOID WopTakeOwnership(PWO_VIEW View, PWO_WAITER Owner, PWO_OBJECT Mutant);   /* it has just become Owner's */
+VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant);   /* with the lock held: it is free */
+VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner);
+BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS *Status); /* FALSE: not without the lock */
+
+/* Timers. */
+VOID WopExpireIfDue(PWO_VIEW View, PWO_OBJECT Timer); /* with the lock held */
+VOID WopExpireDueTimers(PWO_VIEW View, const WO_INDEX Objects[], ULONG Count); /* takes the lock if it has to */
+VOID WopNudgeWaiters(PWO_VIEW View, PWO_OBJECT Timer);
 
 #endif

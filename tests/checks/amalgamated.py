@@ -17,9 +17,16 @@ def is_of_hal_alone(build, program):
     return program.startswith("tests/hal-") and "KiInitializeSystem" not in symbols
 
 
+def defined(build, files):
+    """The names that files define for the linker."""
+    listed = subprocess.run(["nm", "--extern-only", "--defined-only", *files], cwd=build, check=True, capture_output=True, text=True).stdout
+    return {words[2] for words in map(str.split, listed.splitlines()) if len(words) == 3}
+
+
 def unit_tests(build):
     """(name, program, environment) of the unit tests. A test that replaces functions of the library is left
     out, because the linker cannot redirect calls inside one file; so is a test of the host layer alone."""
+    of_library = defined(build, [LIBRARY])
     commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands"], check=True, capture_output=True, text=True).stdout
     links = {}
     for line in commands.splitlines():
@@ -32,25 +39,29 @@ def unit_tests(build):
         program = os.path.relpath(test["cmd"][0], build)
         link = links.get(program, "")
         if any(suite.endswith("unit") for suite in test["suite"]) and link and "--wrap" not in link and \
+                not of_library & defined(build, [word for word in shlex.split(link) if word.endswith(".o")]) and \
                 not is_of_hal_alone(Path(build), program):
             yield test["name"], program, link, test["env"]
 
 
-def try_test(build, folder, replacement, test):
-    """(name, problems) of one unit test."""
-    name, program, link, settings = test
-    target = folder / program.replace("/", "-")
-    words = [str(target) if word == program else str(replacement) if word == LIBRARY else word for word in shlex.split(link)]
-    if not target.exists():
-        linked = subprocess.run(words, cwd=build, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if linked.returncode != 0:
-            return name, [linked.stdout]
+def linked(build, folder, replacement, test):
+    """What the linker says against the program of a unit test. The program keeps its name, which reports contain."""
+    _, program, link, _ = test
+    words = [str(folder / Path(program).name) if word == program else str(replacement) if word == LIBRARY else word
+             for word in shlex.split(link)]
+    result = subprocess.run(words, cwd=build, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return [result.stdout] if result.returncode != 0 else []
+
+
+def ran(build, folder, test):
+    """What is wrong with the run of a unit test."""
+    _, program, _, settings = test
     try:
-        result = subprocess.run([str(target)], cwd=build, env={**os.environ, **settings}, text=True, errors="replace",
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        result = subprocess.run([str(folder / Path(program).name)], cwd=build, env={**os.environ, **settings}, text=True,
+                                errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
     except subprocess.TimeoutExpired:
-        return name, ["it does not end"]
-    return name, [] if result.returncode == 0 else [result.stdout]
+        return ["it does not end"]
+    return [] if result.returncode == 0 else [result.stdout]
 
 
 def cases(tap, build, folder, replacement, title, one_of=1):
@@ -60,8 +71,11 @@ def cases(tap, build, folder, replacement, title, one_of=1):
         tests = list({test[1]: test for test in reversed(tests)}.values())[::-1][::one_of]
     tap.case(f"{title}: there are unit tests", [] if tests else ["none was found"])
     failed = 0
+    build, folder = Path(build), Path(folder)
+    programs = {test[1]: test for test in tests}  # several tests may run one program, with other settings
     with ThreadPoolExecutor(2) as pool:
-        for name, problems in pool.map(lambda test: try_test(Path(build), Path(folder), replacement, test), tests):
+        unlinked = dict(zip(programs, pool.map(lambda test: linked(build, folder, replacement, test), programs.values())))
+        for test, problems in zip(tests, pool.map(lambda test: unlinked[test[1]] or ran(build, folder, test), tests)):
             failed += bool(problems)
-            tap.case(f"{title}: {name}", problems)
+            tap.case(f"{title}: {test[0]}", problems)
     tap.note(f"{title}: {len(tests)} tests, {failed} failed")

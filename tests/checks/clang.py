@@ -13,6 +13,7 @@ class Headers:
     def __init__(self, text, options):
         self.text = text
         self.options = options
+        self.tree = None
 
     def run(self, *options, text=None, check=True):
         command = [CLANG, "-x", "c", "-w", *self.options, *options, "-"]
@@ -22,11 +23,17 @@ class Headers:
             raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
         return result
 
+    def dumped(self):
+        """The lines of the syntax tree."""
+        if self.tree is None:
+            self.tree = self.run("-fsyntax-only", "-Xclang", "-ast-dump").stdout.splitlines()
+        return self.tree
+
     def declarations(self):
         """(functions, typedefs): the type of each by its name, as the source spells it."""
         line_of = re.compile(r"^[|`]-(Function|Typedef)Decl 0x.*? (\w+) '([^']*)'")
         functions, typedefs = {}, {}
-        for line in self.run("-fsyntax-only", "-Xclang", "-ast-dump").stdout.splitlines():
+        for line in self.dumped():
             match = line_of.match(line)
             if match:
                 kind, name, spelled = match.groups()
@@ -69,8 +76,7 @@ class Headers:
 
     def enumerators(self):
         line_of = re.compile(r"-EnumConstantDecl 0x.*? (\w+) 'int'")
-        output = self.run("-fsyntax-only", "-Xclang", "-ast-dump").stdout
-        return {m.group(1) for m in map(line_of.search, output.splitlines()) if m}
+        return {m.group(1) for m in map(line_of.search, self.dumped()) if m}
 
     def macros(self):
         """The names of macros without parameters and with a value, except those of the compiler."""

@@ -5,9 +5,11 @@ that the pages name exist. Blocks of CMake are built by the check of the install
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +28,7 @@ NOT_OURS = ("test.c", "program.c", "service.c", "stdio.h")  # names of a reader'
 ELSEWHERE = ("cmake",)
 INTERNAL_SETTING = "INTERLOCK_INHERITED"  # from CreateProcess to the child
 TIMEOUT = 120
+PATIENCE = 60  # seconds until a program has come to the point that the page shows
 
 
 def run(command, **options):
@@ -63,12 +66,15 @@ class Checker:
         self.environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
         for name in [name for name in self.environment if name.startswith("INTERLOCK_")]:
             del self.environment[name]
+        self.patience = PATIENCE
         self.helps, self.words, self.files = {}, set(), set(NOT_OURS)
         for path in (path for folder in SOURCES for path in (root / folder).rglob("*") if path.is_file()):
             self.files.add(path.name)
             if path.suffix in (".c", ".h") or path.parent.name == "scripts":
                 self.words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
         self.files.update(path.name for path in (*pages(root), *root.iterdir()))
+        self.words.update(re.findall(r"\w+", (root / "CMakeLists.txt").read_text(encoding="utf-8")))
+        self.options_of_meson = set(re.findall(r"option\('(\w+)'", (root / "meson_options.txt").read_text(encoding="utf-8")))
 
     def source(self, block):
         """(text, problems): what is compiled for a block, and how the block differs from the file that it shows."""
@@ -96,31 +102,59 @@ class Checker:
         if "interlock/lab.h" in text:
             yield f"-I{self.root}/lab/include"
 
-    def program(self, block, output):
-        """Problems of a block of C or C++."""
+    def build(self, block):
+        """(problems, source, program or None) of a block of C or C++."""
         text, problems = self.source(block)
         if problems:
-            return problems
+            return problems, None, None
         stem = Path(block.directives.get("file") or block.directives.get("part") or f"block{block.line}").stem
         folder = Path(tempfile.mkdtemp(dir=self.work))
         source, target = folder / f"{stem}.{block.language}", folder / stem
         source.write_text(text, encoding="utf-8")
-        is_test, is_program = "LAB_SCENARIO" in text, re.search(r"^int main\(", text, re.M)
+        is_program = re.search(r"^int main\(", text, re.M)
         compiler = [*COMPILERS[block.language], *STRICT, *self.options, *self.includes(text), source, "-pthread"]
         if is_program:
             compiler += ["-rdynamic", self.work / "libinterlock.so", f"-Wl,-rpath,{self.library.parent}", "-o", target]
         else:
             compiler += ["-fsyntax-only"]
         status, said = run(compiler)
-        if status != 0:
-            return [said]
-        if output is None and not is_test:
-            return []
-        if is_test:
+        return [said] if status != 0 else [], source, target if is_program else None
+
+    def program(self, block, output):
+        """Problems of a block of C or C++."""
+        problems, source, target = self.build(block)
+        if problems:
+            return problems
+        if "LAB_SCENARIO" in source.read_text(encoding="utf-8"):
             return self.compare(output, self.explore(source)) if self.has_lab else []
-        if not is_program:
+        if output is None:
+            return []
+        if target is None:
             return ["output follows it, and it is no program"]
         return self.compare(output, run([target], env=self.environment))
+
+    def watch(self, program, block):
+        """Problems of commands that inspect the program above them, which does not end by itself."""
+        problems = self.console(block.text)
+        if problems:
+            return problems
+        problems, _, target = self.build(program) if program else (["no program is above it"], None, None)
+        if problems or target is None:
+            return problems or ["what is above it is no program"]
+        with subprocess.Popen([target], env={**self.environment, "INTERLOCK_LOCK_ORDER": "0"}) as process:
+            try:
+                for command, expected in re.findall(r"^\$ interlock (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.M):
+                    words = [self.command, *(str(process.pid) if word == "PID" else word for word in shlex.split(command))]
+                    if self.help_of(shlex.split(command)[0]) == "":
+                        continue  # this build has no debugger
+                    deadline, said = time.monotonic() + self.patience, None
+                    while said is None or (not matches(expected, said) and time.monotonic() < deadline):
+                        said = run(words, env=self.environment)[1]
+                    if not matches(expected, said):
+                        problems.append(f"{command} prints\n{said}")
+            finally:
+                process.kill()
+        return problems
 
     def explore(self, source):
         return run([self.command, "lab", "--seconds", "60", source], env=self.environment)
@@ -185,7 +219,9 @@ class Checker:
         return problems
 
     def spans(self, text):
-        """Problems of the code spans in the text of a page: commands, files and functions that do not exist."""
+        """Problems of the text of a page: settings, and in code spans commands, files, functions and options, that do not exist."""
+        for setting in sorted(set(re.findall(r"\bINTERLOCK_[A-Z0-9_]*[A-Z0-9]\b", text)) - self.words):
+            yield f"there is no setting {setting}"
         for span in re.findall(r"`([^`]+)`", " ".join(text.split())):
             if re.match(r"(?:make|scripts/\S+|interlock) ?", span):
                 yield from self.named(span)
@@ -195,8 +231,8 @@ class Checker:
             elif re.fullmatch(FILE, span):
                 if span not in self.files:
                     yield f"there is no file {span}"
-            elif (setting := re.match(r"(?:-D)?(INTERLOCK_[A-Z0-9_]+)\b", span)) and setting.group(1) not in self.words:
-                yield f"there is no setting {setting.group(1)}"
+            elif (option := re.match(r"-D(?:interlock:)?([a-z_]+)=", span)) and option.group(1) not in self.options_of_meson:
+                yield f"there is no option {option.group(1)}"
             elif re.fullmatch(FUNCTION, span) and span not in self.words and not span.endswith("Xxx"):
                 yield f"there is no {span}"
 
@@ -212,7 +248,9 @@ class Checker:
             return [said] if status != 0 else []
         return []
 
-    def check(self, block, output):
+    def check(self, block, output, before):
+        if "watch" in block.directives:
+            return self.watch(before, block)
         if block.language in COMPILERS:
             return self.program(block, output)
         if output is not None:
@@ -230,15 +268,15 @@ class Checker:
 
     def check_page(self, found):
         """(block, problems) of each of the blocks of a page."""
-        pairs = []
-        for block, after in zip(found, [*found[1:], None]):
+        checks = []
+        for before, block, after in zip([None, *found], found, [*found[1:], None]):
             output = after if after is not None and after.language == "output" else None
             if block.language != "output":
-                pairs.append((block, output))
-            elif not pairs or pairs[-1][1] is not block:
-                pairs.append((Block(block.page, block.line, "output of nothing", ""), None))
+                checks.append((block, output, before))
+            elif not checks or checks[-1][1] is not block:
+                checks.append((Block(block.page, block.line, "output of nothing", ""), None, None))
         with ThreadPoolExecutor(2) as pool:
-            yield from zip((block for block, _ in pairs), pool.map(lambda pair: self.check(*pair), pairs))
+            yield from zip((block for block, *_ in checks), pool.map(lambda each: self.check(*each), checks))
 
 
 GOOD = """\
@@ -318,6 +356,9 @@ BAD = {
     "an option of a script": ("```sh\nscripts/conformance --nothing\n```\n", "has no --nothing"),
     "a subcommand": ("```console\n$ interlock nothing 1\n```\n", "no interlock nothing"),
     "an option of a subcommand": ("```console\n$ interlock ps --nothing\n```\n", "has no --nothing"),
+    "commands that inspect nothing": ("<!-- code: watch -->\n```console\n$ interlock threads PID\n```\n", "no program is above"),
+    "what a command prints": ("```c\n#include <unistd.h>\nint main(void)\n{\n    return pause();\n}\n```\n\n<!-- code: watch -->\n"
+                              "```console\n$ interlock deadlocks PID\nfour\n```\n", "deadlocks PID prints"),
     "JSON": ("```json\n{,}\n```\n", "Expecting"),
     "Python": ("```python\nif\n```\n", "invalid syntax"),
     "Meson": ("```meson\na = {\n```\n", "ERROR"),
@@ -325,6 +366,8 @@ BAD = {
     "a path in the text": ("`src/ke/nothing.c`\n", "no src/ke/nothing.c"),
     "a file in the text": ("`nothing.c`\n", "no file nothing.c"),
     "a setting in the text": ("`INTERLOCK_NOTHING=1`\n", "no setting INTERLOCK_NOTHING"),
+    "a setting without code marks": ("set INTERLOCK_NOTHING to 1\n", "no setting INTERLOCK_NOTHING"),
+    "an option of Meson": ("`-Dnothing=enabled`\n", "no option nothing"),
     "a function in the text": ("`KeSetEvents`\n", "no KeSetEvents"),
 }
 
@@ -342,10 +385,12 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         checker = Checker(root, library, command, sys.argv[4] == "lab", sys.argv[5:], directory)
         tap.case("self-test: nothing is found in a good page", problems_of(checker, Path(directory), GOOD))
+        checker.patience = 0
         for name, (text, said) in BAD.items():
             found = problems_of(checker, Path(directory), text)
             tap.case(f"self-test: {name} is caught",
                      [] if any(said in problem for problem in found) else ["it was not", *found])
+        checker.patience = PATIENCE
         count = 0
         for path in pages(root):
             page = str(path.relative_to(root))

@@ -10,6 +10,7 @@ from pages import pages
 from tap import Tap
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+IMAGE = re.compile(r"\bsrc(?:set)?=\"([^\"]+)\"")  # of HTML, for which there is no Markdown: a picture for a dark page
 
 
 def text_of(path):
@@ -23,7 +24,7 @@ def headings(path):
 
 
 def broken(path):
-    for link in LINK.findall(text_of(path)):
+    for link in LINK.findall(text_of(path)) + IMAGE.findall(text_of(path)):
         target, _, heading = link.partition("#")
         page = path.parent / target if target else path
         if re.match(r"\w+:", link):
@@ -40,10 +41,10 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         page = Path(directory) / "page.md"
         page.write_text("# X: `y`, z\n\n[a](page.md) [b](page.md#x-y-z) [c](#x-y-z) [d](https://example.org/)\n"
-                        "[e](gone.md) [f](page.md#x)\n")
+                        "[e](gone.md) [f](page.md#x)\n<img src=\"page.md\"> <source srcset=\"gone.png\">\n")
         found = list(broken(page))
         tap.case("self-test: broken links are caught, others are not",
-                 [] if found == ["there is no gone.md", "page.md has no heading x"] else found)
+                 [] if found == ["there is no gone.md", "page.md has no heading x", "there is no gone.png"] else found)
     for path in pages(root):
         tap.case(str(path.relative_to(root)), broken(path))
     index = {(root / "docs" / link.split("#")[0]).resolve() for link in LINK.findall(text_of(root / "docs" / "README.md"))}

@@ -80,10 +80,10 @@ def main():
     missing, extra = compare({"KeSetEvent": "ke.h"}, {"KiInternal"})
     tap.case("self-test: differences are reported", [] if missing and extra else ["none was"])
 
-    symbols = "   7: 0000000000001130    11 FUNC    GLOBAL DEFAULT   13 KeSetEvent@@INTERLOCK_0.1\n" \
+    symbols = "   7: 0000000000001130    11 FUNC    GLOBAL DEFAULT   13 KeSetEvent@@INTERLOCK_0.2\n" \
               "   8: 0000000000001140    11 FUNC    GLOBAL DEFAULT  UND malloc@GLIBC_2.2.5 (2)\n" \
-              "   9: 0000000000004140     8 OBJECT  GLOBAL DEFAULT   25 PsThreadType@@INTERLOCK_0.1\n"
-    entry = "0000000000004018  0000000600000007 R_X86_64_{}  0000000000000000 {}@@INTERLOCK_0.1 + 0\n"
+              "   9: 0000000000004140     8 OBJECT  GLOBAL DEFAULT   25 PsThreadType@@INTERLOCK_0.2\n"
+    entry = "0000000000004018  0000000600000007 R_X86_64_{}  0000000000000000 {}@@INTERLOCK_0.2 + 0\n"
     quiet = entry.format("JUMP_SLOT", "malloc") + entry.format("GLOB_DAT", "PsThreadType")
     tap.case("self-test: calls through the loader are seen, variables and other libraries' functions are not",
              [] if interposable(symbols, quiet) == [] and

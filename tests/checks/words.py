@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tap import Tap
+from tree import tree_files
 
 # Written in pieces, so that this file does not match itself.
 FORBIDDEN = {
@@ -22,18 +23,6 @@ SAMPLES = {
     "a carriage return": ["a\r\n"],
     "white space at the end of a line": ["a \nb"],
 }
-
-
-def tree_files(root):
-    """Every file of the tree, without version control and build folders."""
-    for path in sorted(root.iterdir()):
-        if path.name in (".git", "build", "__pycache__") or path.is_symlink():
-            continue
-        if path.is_dir():
-            if not (path / "meson-private").exists():
-                yield from tree_files(path)
-        else:
-            yield path
 
 
 def main():

@@ -1,6 +1,6 @@
 /*
  * libuv.c: runs tests of libuv's threads, each in a process of its own. Its loop, whose sockets are out of scope, is
- * not built; the tests need a few other functions of src/win, which are here.
+ * not built; the tests need a few other functions of its Windows part, which are here.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -408,6 +408,24 @@ static void preconditions_4(void **state)
     }
 }
 
+/* A guarded region is enough, and so is APC_LEVEL. */
+static void apcs_disabled_4(void **state)
+{
+    KIRQL irql;
+    (void)state;
+    ExInitializeFastResource(&victim, 0);
+    ExInitializeFastOwnerEntry(&first_entry);
+    KeEnterGuardedRegion();
+    assert_true(ExAcquireFastResourceExclusive(&victim, &first_entry, TRUE));
+    ExReleaseFastResource(&victim, &first_entry);
+    KeLeaveGuardedRegion();
+    KeRaiseIrql(APC_LEVEL, &irql);
+    assert_true(ExAcquireFastResourceExclusive(&victim, &first_entry, TRUE));
+    ExReleaseFastResource(&victim, &first_entry);
+    KeLowerIrql(irql);
+    ExDeleteFastResource(&victim);
+}
+
 static void legacy_names_5(void **state)
 {
     (void)state;
@@ -420,7 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PLAYED(as_executive_1), PLAYED(entries_2),      PLAYED(disowned_3),
-        cmocka_unit_test(preconditions_4), PLAYED(legacy_names_5),
+        cmocka_unit_test(preconditions_4), cmocka_unit_test(apcs_disabled_4), PLAYED(legacy_names_5),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,9 @@
  * of them may just have been woken. The child releases, tries, acquires and lets new threads contend; these get the
  * stacks of the threads that the child does not have, with the queued blocks there. Then the waiters of the parent
  * proceed normally.
+ *
+ * Completion ports are in tests/nt/iocompletion.c, the thread pool in tests/win32/tpwork.c, tptimer.c and tpwait.c,
+ * queued spinlocks in tests/ke/queuedlock.c.
  */
 #include "../rtl/locktest.h"
 
@@ -49,6 +52,7 @@ typedef struct lock_kind {
     bool shared;     /* it has a shared mode */
     bool opens;      /* a release opens the lock for the waiter that it wakes; otherwise it hands off */
     bool tries;      /* it has a try */
+    bool one_queue;  /* not one for each processor */
 } lock_kind;
 
 static void nothing_to_do(any_lock *lock)
@@ -144,6 +148,21 @@ static void create_auto_expand(any_lock *lock)
 {
     lock->auto_expand = ExAllocateAutoExpandPushLock(0);
     check(lock->auto_expand != NULL);
+}
+
+/* Sharers that contend for its word have made it grow. */
+static void create_expanded(any_lock *lock)
+{
+    create_auto_expand(lock);
+    for (ULONG i = 0; KeNumberProcessors > 1 && !(lock->auto_expand->State & 1); i++) {
+        check(i < 1000);
+        PEX_PUSH_LOCK first = ExAcquireAutoExpandPushLockShared(lock->auto_expand, 0);
+        for (ULONG j = 0; j < 64; j++) {
+            PEX_PUSH_LOCK second = ExAcquireAutoExpandPushLockShared(lock->auto_expand, 0);
+            ExReleaseAutoExpandPushLockShared(lock->auto_expand, second, 0);
+        }
+        ExReleaseAutoExpandPushLockShared(lock->auto_expand, first, 0);
+    }
 }
 
 static void destroy_auto_expand(any_lock *lock)
@@ -309,20 +328,23 @@ static void release_section(any_lock *lock, lock_hold *hold, lock_mode mode)
 }
 
 static const lock_kind kinds[] = {
-    {"SRW lock", create_zeroed, nothing_to_do, acquire_srw, release_srw, true, true, true},
-    {"pushlock", create_zeroed, nothing_to_do, acquire_push, release_push, true, true, true},
+    {"SRW lock", create_zeroed, nothing_to_do, acquire_srw, release_srw, true, true, true, true},
+    {"pushlock", create_zeroed, nothing_to_do, acquire_push, release_push, true, true, true, true},
     {"cache-aware pushlock", create_cache_aware, destroy_cache_aware, acquire_cache_aware, release_cache_aware, true,
-     true, false},
+     true, false, false},
     {"auto-expand pushlock", create_auto_expand, destroy_auto_expand, acquire_auto_expand, release_auto_expand, true,
-     true, false},
-    {"fast mutex", create_mutex, nothing_to_do, acquire_fast_mutex, release_fast_mutex, false, true, true},
-    {"guarded mutex", create_mutex, nothing_to_do, acquire_guarded_mutex, release_guarded_mutex, false, true, true},
-    {"resource", create_resource, destroy_resource, acquire_resource, release_resource, true, false, true},
-    {"fast resource", create_fast_resource, destroy_fast_resource, acquire_fast_resource, release_fast_resource, true,
-     false, true},
-    {"resource of user mode", create_rtl_resource, destroy_rtl_resource, acquire_rtl_resource, release_rtl_resource,
      true, false, true},
-    {"critical section", create_section, destroy_section, acquire_section, release_section, false, true, true},
+    {"expanded pushlock", create_expanded, destroy_auto_expand, acquire_auto_expand, release_auto_expand, true, true,
+     false, false},
+    {"fast mutex", create_mutex, nothing_to_do, acquire_fast_mutex, release_fast_mutex, false, true, true, true},
+    {"guarded mutex", create_mutex, nothing_to_do, acquire_guarded_mutex, release_guarded_mutex, false, true, true,
+     true},
+    {"resource", create_resource, destroy_resource, acquire_resource, release_resource, true, false, true, true},
+    {"fast resource", create_fast_resource, destroy_fast_resource, acquire_fast_resource, release_fast_resource, true,
+     false, true, true},
+    {"resource of user mode", create_rtl_resource, destroy_rtl_resource, acquire_rtl_resource, release_rtl_resource,
+     true, false, true, true},
+    {"critical section", create_section, destroy_section, acquire_section, release_section, false, true, true, true},
 };
 
 /* A state of the lock. */
@@ -616,6 +638,10 @@ static bool walk_wake(const lock_kind *kind, const char *queued, bool taken_agai
     return well;
 }
 
+/* A sharer at the head of a queue is not woken to try: it is granted the lock, and owns it. So there is an exclusive
+   waiter before it, in the only queue. */
+static const char *const woken_queues[] = {"x", "xx", "xs", "xss", NULL};
+
 static void a_wake_in_progress(void **state)
 {
     struct sigaction action = {.sa_handler = freeze, .sa_flags = SA_RESTART}, before;
@@ -624,8 +650,12 @@ static void a_wake_in_progress(void **state)
     KeEnterCriticalRegion();
     check(sigaction(SIGUSR1, &action, &before) == 0);
     for (size_t i = 0; i < ARRAYSIZE(kinds); i++) {
-        for (int variant = 0; variant < 8 && kinds[i].opens; variant++) {
-            failures += !walk_wake(&kinds[i], variant & 1 ? "x" : "xx", variant & 2, variant & 4);
+        for (int variant = 0; variant < 4 && kinds[i].opens; variant++) {
+            for (const char *const *queued = woken_queues; *queued != NULL; queued++) {
+                if ((kinds[i].shared && kinds[i].one_queue) || strchr(*queued, 's') == NULL) {
+                    failures += !walk_wake(&kinds[i], *queued, variant & 1, variant & 2);
+                }
+            }
         }
     }
     check(sigaction(SIGUSR1, &before, NULL) == 0);
@@ -828,6 +858,7 @@ typedef struct watched {
     volatile ULONG value;
     RTL_CONDITION_VARIABLE condition;
     RTL_SRWLOCK srw;
+    RTL_CRITICAL_SECTION section;
 } watched;
 
 static void block_on_value(void *argument)
@@ -930,7 +961,7 @@ static void address_wait(void **state)
     end_sleepers(s, 3);
 }
 
-static void sleep_on_condition(void *argument)
+static void sleep_with_srw(void *argument)
 {
     watched *w = argument;
     RtlAcquireSRWLockExclusive(&w->srw);
@@ -940,43 +971,119 @@ static void sleep_on_condition(void *argument)
     RtlReleaseSRWLockExclusive(&w->srw);
 }
 
-static void wake_condition(void *argument)
+static void sleep_with_shared_srw(void *argument)
 {
     watched *w = argument;
+    RtlAcquireSRWLockShared(&w->srw);
+    while (w->value == 0) {
+        check(RtlSleepConditionVariableSRW(&w->condition, &w->srw, NULL, RTL_CONDITION_VARIABLE_LOCKMODE_SHARED) ==
+              STATUS_SUCCESS);
+    }
+    RtlReleaseSRWLockShared(&w->srw);
+}
+
+static void sleep_with_section(void *argument)
+{
+    watched *w = argument;
+    RtlEnterCriticalSection(&w->section);
+    while (__atomic_load_n(&w->value, __ATOMIC_RELAXED) == 0) {
+        check(RtlSleepConditionVariableCS(&w->condition, &w->section, NULL) == STATUS_SUCCESS);
+    }
+    RtlLeaveCriticalSection(&w->section);
+}
+
+static void (*const condition_sleeps[])(void *watched) = {sleep_with_srw, sleep_with_shared_srw, sleep_with_section};
+
+static void make_condition_true(watched *w)
+{
     RtlAcquireSRWLockExclusive(&w->srw);
+    RtlEnterCriticalSection(&w->section);
     w->value = 1;
+    RtlLeaveCriticalSection(&w->section);
     RtlReleaseSRWLockExclusive(&w->srw);
-    RtlWakeAllConditionVariable(&w->condition);
 }
 
 static void wake_condition_in_child(void *argument)
 {
     watched *w = argument;
-    sleeper s[2];
+    sleeper s[ARRAYSIZE(condition_sleeps)];
     overwrite_stacks();
-    for (unsigned i = 0; i < 2; i++) {
-        start_sleeper(&s[i], sleep_on_condition, w);
+    RtlWakeConditionVariable(&w->condition);
+    for (unsigned i = 0; i < ARRAYSIZE(s); i++) {
+        start_sleeper(&s[i], condition_sleeps[i], w);
     }
-    RtlAcquireSRWLockExclusive(&w->srw);
-    w->value = 1;
-    RtlReleaseSRWLockExclusive(&w->srw);
-    for (unsigned i = 0; i < 2; i++) {
+    make_condition_true(w);
+    for (unsigned i = 0; i < ARRAYSIZE(s); i++) {
         RtlWakeConditionVariable(&w->condition);
     }
-    end_sleepers(s, 2);
+    end_sleepers(s, ARRAYSIZE(s));
 }
 
 static void condition_variable(void **state)
 {
     watched w = {.value = 0};
-    sleeper s[3];
+    sleeper s[ARRAYSIZE(condition_sleeps)];
     (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        start_sleeper(&s[i], sleep_on_condition, &w);
+    check(NT_SUCCESS(RtlInitializeCriticalSection(&w.section)));
+    for (unsigned i = 0; i < ARRAYSIZE(s); i++) {
+        start_sleeper(&s[i], condition_sleeps[i], &w);
     }
     in_child(wake_condition_in_child, &w);
-    wake_condition(&w);
-    end_sleepers(s, 3);
+    make_condition_true(&w);
+    RtlWakeAllConditionVariable(&w.condition);
+    end_sleepers(s, ARRAYSIZE(s));
+    RtlDeleteCriticalSection(&w.section);
+}
+
+/* Barriers: threads that stayed behind have not arrived. */
+
+static void arrive(void *barrier)
+{
+    RtlBarrier(barrier, 0);
+}
+
+static void meet_at_barrier(void *barrier, unsigned others)
+{
+    sleeper s[MOST_WAITERS];
+    for (unsigned i = 0; i < others; i++) {
+        start_sleeper(&s[i], arrive, barrier);
+    }
+    check(RtlBarrier(barrier, 0));
+    end_sleepers(s, others);
+}
+
+static void delete_barrier_of_parent(void *barrier)
+{
+    overwrite_stacks();
+    check(RtlDeleteBarrier(barrier) == STATUS_SUCCESS);
+}
+
+static void use_barrier_of_parent(void *barrier)
+{
+    overwrite_stacks();
+    for (unsigned round = 0; round < 3; round++) {
+        meet_at_barrier(barrier, 2);
+    }
+    check(RtlDeleteBarrier(barrier) == STATUS_SUCCESS);
+}
+
+static void barrier(void **state)
+{
+    RTL_BARRIER barrier;
+    sleeper s[2];
+    (void)state;
+    check(RtlInitBarrier(&barrier, 3, 0) == STATUS_SUCCESS);
+    meet_at_barrier(&barrier, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        in_child(use_barrier_of_parent, &barrier);
+        in_child(delete_barrier_of_parent, &barrier);
+        start_sleeper(&s[i], arrive, &barrier);
+    }
+    in_child(use_barrier_of_parent, &barrier);
+    in_child(delete_barrier_of_parent, &barrier);
+    check(RtlBarrier(&barrier, 0));
+    end_sleepers(s, 2);
+    check(RtlDeleteBarrier(&barrier) == STATUS_SUCCESS);
 }
 
 /* Keyed events pair a wait with a release of the same process. */
@@ -1074,6 +1181,73 @@ static void dispatcher_objects(void **state)
     end_sleepers(s, 5);
 }
 
+/* Queues: neither a waiter nor a worker of the parent counts in the child. */
+
+typedef struct work_queue {
+    KQUEUE queue;
+    LIST_ENTRY entries[3];
+    volatile ULONG busy; /* a worker has removed an entry and sleeps in the host */
+} work_queue;
+
+static void remove_entry(void *argument)
+{
+    work_queue *q = argument;
+    check(KeRemoveQueue(&q->queue, KernelMode, NULL) == &q->entries[0]);
+}
+
+static void *work_for_long(void *argument)
+{
+    work_queue *q = argument;
+    check(KeRemoveQueue(&q->queue, KernelMode, NULL) == &q->entries[1]);
+    __atomic_store_n(&q->busy, 1, __ATOMIC_RELEASE);
+    await(__atomic_load_n(&q->busy, __ATOMIC_ACQUIRE) == 2);
+    return NULL;
+}
+
+static void *remove_at_once(void *argument)
+{
+    work_queue *q = argument;
+    LARGE_INTEGER now = relative(0);
+    check(KeRemoveQueue(&q->queue, KernelMode, &now) == (PLIST_ENTRY)(ULONG_PTR)STATUS_TIMEOUT);
+    KeInsertQueue(&q->queue, &q->entries[2]);
+    check(KeReadStateQueue(&q->queue) == 1);
+    check(KeRemoveQueue(&q->queue, KernelMode, &now) == &q->entries[2]);
+    return NULL;
+}
+
+static void use_queue_in_child(void *argument)
+{
+    work_queue *q = argument;
+    pthread_t worker;
+    sleeper s;
+    overwrite_stacks();
+    check(pthread_create(&worker, NULL, remove_at_once, q) == 0);
+    check(pthread_join(worker, NULL) == 0);
+    start_sleeper(&s, remove_entry, q);
+    KeInsertQueue(&q->queue, &q->entries[0]);
+    end_sleepers(&s, 1);
+    check(KeRundownQueue(&q->queue) == NULL);
+}
+
+static void queue(void **state)
+{
+    work_queue q = {.busy = 0};
+    pthread_t worker;
+    sleeper s;
+    (void)state;
+    KeInitializeQueue(&q.queue, 1);
+    KeInsertQueue(&q.queue, &q.entries[1]);
+    check(pthread_create(&worker, NULL, work_for_long, &q) == 0);
+    await(__atomic_load_n(&q.busy, __ATOMIC_ACQUIRE) == 1);
+    start_sleeper(&s, remove_entry, &q);
+    in_child(use_queue_in_child, &q);
+    __atomic_store_n(&q.busy, 2, __ATOMIC_RELEASE);
+    check(pthread_join(worker, NULL) == 0);
+    KeInsertQueue(&q.queue, &q.entries[0]);
+    end_sleepers(&s, 1);
+    check(KeRundownQueue(&q.queue) == NULL);
+}
+
 /* A child of a child: what was queued two processes ago is forgotten too. */
 
 static void release_in_grandchild(void *argument)
@@ -1116,7 +1290,9 @@ int main(void)
         WATCHED(address_wait),
         WATCHED(condition_variable),
         WATCHED(keyed_event),
+        WATCHED(barrier),
         WATCHED(dispatcher_objects),
+        WATCHED(queue),
         WATCHED(a_child_of_a_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

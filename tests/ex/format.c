@@ -1,5 +1,5 @@
 /* Formatted text: NT's conversions, in formats and outputs of both kinds. */
-#include "ex/format.h"
+#include "ex/text.h"
 
 #include "support.h"
 

@@ -1,4 +1,4 @@
-/* Keyed events and the waiter hash, by the numbers in src/ex/keyedevent.c and src/ex/waiterhash.h. */
+/* Keyed events and the waiter hash, by the numbers in src/ex/waiterhash.c and waiterhash.h. */
 #include "ex/exp.h"
 #include "ex/waiterhash.h"
 #include "../ke/waittest.h"

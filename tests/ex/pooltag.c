@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ex/pooltag.h"
+#include "ex/exp.h"
 
 #define TAG 0x31676154u /* "Tag1" */
 

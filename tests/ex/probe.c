@@ -100,6 +100,7 @@ static void test_routines_by_name(void **state)
     assert_null(routine(u"KeNoSuchRoutine"));
     assert_null(routine(u""));
     assert_null(routine(u"KeSetEv\u00e9nt"));
+    assert_null(routine(u"KeSetEven\u0174")); /* its low byte is a t */
     assert_null(routine(u"malloc"));
     assert_null(routine(u"cmocka_unit_test"));
 }

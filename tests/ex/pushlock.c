@@ -1,7 +1,8 @@
 /* Normal pushlocks. The tests with a number are those of the requirements in src/ex/pushlock.c. */
 #include "pushlockcrew.h"
+
 #include "pushlocktest.h"
-#include "ke/fairness.h"
+#include "../ke/crowd.h"
 #include "../support/heap.h"
 
 static int enter_region(void **state)
@@ -399,6 +400,50 @@ static void requirement_4_a_turn_gives_the_processor_away(void **state)
     end_play();
 }
 
+/* In a crowd a wait queues at once, and a pass counts as contention. */
+static ULONG acquires_of(unsigned number)
+{
+    return stage.player[number].actor.thread->HostTurn.Acquires;
+}
+
+static void count_passes_in_crowd(void *argument)
+{
+    volatile ULONG_PTR *lock = argument;
+    ExpAcquirePushLockExclusive(lock, &stage_methods);
+    ExpReleasePushLockExclusive(lock, &stage_methods);
+}
+
+static void requirement_4_in_a_crowd(void **state)
+{
+    VOID (*yield)(VOID) = HalDispatch.Yield;
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        stage.player[i].actor.thread->HostTurn = (HAL_TURN){0};
+    }
+    yields = 0;
+    HalDispatch.Yield = note_yield;
+    play("0X 1X!");
+    assert_int_equal(yields, HalYieldsBeforeSleep());
+    play("0x 1. 1x");
+    assert_int_equal(acquires_of(0), 0);
+    make_crowd();
+    assert_true(HalIsCrowded());
+    yields = 0;
+    play("0X 1X! 2X!");
+    assert_int_equal(yields, 0);
+    play("< 0x");
+    assert_int_equal(acquires_of(0), 1);
+    run_on(&stage.player[3].actor, count_passes_in_crowd, (void *)&stage.lock);
+    assert_int_equal(acquires_of(3), 1);
+    HalDispatch.Yield = yield;
+    play("> 1. 1x 2. 2x");
+    assert_true(HalIsCrowded());
+    play("0X 1S!"); /* threads that share are no crowd */
+    assert_false(HalIsCrowded());
+    play("0x 1. 1s");
+    end_play();
+}
+
 /* With threads that release only briefly: the queued one gets the lock. */
 typedef struct rush {
     EX_PUSH_LOCK lock;
@@ -733,6 +778,7 @@ int main(void)
         STAGED(requirement_4_a_turn_ends),
         STAGED(requirement_4_a_turn_ends_for_others_only),
         STAGED(requirement_4_a_turn_gives_the_processor_away),
+        STAGED(requirement_4_in_a_crowd),
         cmocka_unit_test(requirement_4_nobody_starves),
         STAGED(requirement_5_sharers_wait_behind_a_queued_owner),
         STAGED(requirement_5_but_not_behind_other_sharers),

@@ -1,4 +1,4 @@
-/* Interlocked singly linked lists. Numbers are those of slist.c. */
+/* Interlocked singly linked lists. Numbers are those of src/ex/list.c. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

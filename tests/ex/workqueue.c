@@ -1,4 +1,4 @@
-/* Work items, by the numbers in src/ex/workqueue.c and src/io/driver.c. */
+/* Work items, by the numbers in src/ex/workqueue.c and src/io/device.c. */
 #include "../ke/waittest.h"
 #include "ex/exp.h"
 

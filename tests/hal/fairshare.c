@@ -6,6 +6,8 @@
 #define WAITS_PER_CLOCK 8
 #define LONGEST_REST (20 * TURN)
 #define TURNS_PER_LOOK 4
+#define PERIOD (1280 * TURN)
+#define CROWD_PER_PROCESSOR 16
 
 static ULONGLONG now;
 static ULONG processor, switches, switches_per_yield;
@@ -276,8 +278,75 @@ static void offers_become_rarer(void **state)
     }
 }
 
+/* Threads that contend in a period are counted once each, and known in the next period. */
+static BOOLEAN is_crowd(unsigned threads, unsigned times)
+{
+    HAL_TURN *turns = calloc(threads, sizeof(*turns));
+    HAL_TURN next = {.Period = 0};
+
+    assert_non_null(turns);
+    now = (now / PERIOD + 2) * PERIOD;
+    for (unsigned i = 0; i < threads * times; i++) {
+        wait_often(&turns[i % threads]);
+        assert_false(HalIsCrowded());
+    }
+    free(turns);
+    now += PERIOD;
+    wait_often(&next);
+    return HalIsCrowded();
+}
+
+static void many_threads_to_a_processor_are_a_crowd(void **state)
+{
+    unsigned most = CROWD_PER_PROCESSOR * HalProcessorCount();
+    HAL_TURN turn = {.Period = 0};
+
+    (void)state;
+    assert_false(is_crowd(most, 1));
+    assert_false(is_crowd(most, 3));
+    assert_false(is_crowd(1, 1));
+    assert_true(is_crowd(most + 1, 1));
+    now += PERIOD; /* in the last period only one thread contended */
+    wait_often(&turn);
+    assert_false(HalIsCrowded());
+    assert_true(is_crowd(most + 1, 2));
+}
+
+/* A period in which no thread contended is no crowd. */
+static void a_crowd_goes_home(void **state)
+{
+    HAL_TURN turn = {.Period = 0};
+
+    (void)state;
+    assert_true(is_crowd(CROWD_PER_PROCESSOR * HalProcessorCount() + 1, 1));
+    now += 2 * PERIOD;
+    wait_often(&turn);
+    assert_false(HalIsCrowded());
+}
+
+/* Neither the last period nor the current one counts any more. */
+static void sharers_are_no_crowd(void **state)
+{
+    unsigned enough = CROWD_PER_PROCESSOR * HalProcessorCount() + 1;
+    HAL_TURN turn = {.Period = 0};
+
+    (void)state;
+    assert_true(is_crowd(enough, 1));
+    HalDisperseCrowd();
+    assert_false(HalIsCrowded());
+    for (unsigned i = 0; i < enough; i++) {
+        turn = (HAL_TURN){.Period = 0};
+        wait_often(&turn);
+    }
+    HalDisperseCrowd();
+    now += PERIOD;
+    wait_often(&turn);
+    assert_false(HalIsCrowded());
+}
+
 int main(void)
 {
+    static const HAL_CALLBACKS nothing;
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_look_at_the_clock_begins_a_turn, play_host),
         cmocka_unit_test_setup(a_turn_ends_by_the_clock, play_host),
@@ -288,7 +357,11 @@ int main(void)
         cmocka_unit_test_setup(nobody_rests_for_its_own_processor, play_host),
         cmocka_unit_test_setup(where_all_are_alone_nobody_rests, play_host),
         cmocka_unit_test_setup(offers_become_rarer, play_host),
+        cmocka_unit_test_setup(many_threads_to_a_processor_are_a_crowd, play_host),
+        cmocka_unit_test_setup(a_crowd_goes_home, play_host),
+        cmocka_unit_test_setup(sharers_are_no_crowd, play_host),
     };
 
+    HalInitialize(&nothing);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include <execinfo.h>
 
-#include "hal/fiber.h"
+#include "hal/hal.h"
 
 extern BOOLEAN HalpSwitchByContext;
 

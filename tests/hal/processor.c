@@ -81,6 +81,21 @@ static void a_bound_thread_has_company(void **state)
     run_in_child(bind_one_thread_only, &processors);
 }
 
+static void a_thread_knows_its_processor(void **state)
+{
+    cpu_set_t all;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (int number = 0; number < CPU_SETSIZE; number++) {
+        if (CPU_ISSET(number, &all)) {
+            bind_to(number);
+            assert_int_equal(HalDispatch.CurrentProcessor(), number);
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 static void spins_grow_with_cycles(void **state)
 {
     static const ULONG cycles[] = {0, 1, 1024, 2000, 10240, 1000000, MAXULONG};
@@ -147,6 +162,7 @@ int main(void)
         cmocka_unit_test(the_count_is_what_the_process_may_use),
         cmocka_unit_test(a_bound_process_counts_one_processor),
         cmocka_unit_test(a_bound_thread_has_company),
+        cmocka_unit_test(a_thread_knows_its_processor),
         cmocka_unit_test(spins_grow_with_cycles),
         cmocka_unit_test(the_longest_spin_is_short),
         cmocka_unit_test(giving_way_yields_and_then_naps),

@@ -1,5 +1,5 @@
 /* Cancelling: which thread owns the packet; cancel-safe queues; StartIo; requests of a thread that ends. Requirements:
-   src/io/cancel.c. */
+   src/io/irp.c. */
 #include "iotest.h"
 
 #include <interlock/nt.h>

@@ -4,7 +4,6 @@
 
 #include "support.h"
 
-#include <interlock/iotest.h>
 #include <ntddk.h>
 
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, load, unload)

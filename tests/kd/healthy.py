@@ -125,7 +125,7 @@ def main():
         names_of_locks(tap, p)
         counts_of_sections(tap, p)
     deadlock_among_others(tap)
-    # Two reads find the same, and it is no deadlock all the same.
+    # Two reads find the same, and still it is no deadlock.
     with Program("handed-over") as p:
         until(lambda: view("locks", p.id)["locks"], lambda locks: len(locks[0]["waiters"]) == 2)
         tap.case("a lock was handed to a thread that has not run since: no alarm",

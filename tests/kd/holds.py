@@ -89,7 +89,7 @@ def order(tap, folder):
              report.inconsistencies()
              + differences("holds", report.holds("section"), [("hold_long", True, 2), ("hold_shortly", True, 5)]))
     first = lock["holders"][0]
-    tap.case("order: who kept others waiting longest is the first",
+    tap.case("order: the thread that kept others waiting longest comes first",
              differences("first", "hold_long" in functions(first), True)
              + differences("thread", (first["last_thread"], lock["holds"]["last_thread"]), (report.said["process"],) * 2)
              + ([] if lock["holds"]["longest"] == first["longest"] >= first["p50"] >= 0.020 else [lock["holds"], first]))
@@ -142,7 +142,7 @@ def owners(tap, folder):
              + differences("thread", lock["holds"]["last_thread"], report.said["releaser"]))
     report = Report(folder, "leave")
     mutant, section = report.lock("mutant"), report.lock("section")
-    tap.case("waiters that give up or are terminated wait no longer, and nobody held for them",
+    tap.case("waiters that give up or are terminated wait no longer, and no hold counts for them",
              report.inconsistencies()
              + differences("mutant", (mutant["count"], mutant["waiting"], mutant["holds"]["count"]), (1, 0, 0))
              + differences("section", (section["count"], section["waiting"], section["holds"]["count"]), (1, 0, 0)))

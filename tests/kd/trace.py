@@ -118,7 +118,7 @@ def waits(tap, folder):
         wakers[index] = [starts[e["id"]]["tid"] for e in arrows if e["id"] in starts]
     problems += differences("who ended the waits", wakers, {
         0: [main], 1: [main], 2: [main], 3: [], 4: [main], 5: [], 6: [said["owner"]]})
-    tap.case("waits: an arrow to each from whoever ended it, and none to a timeout", problems)
+    tap.case("waits: an arrow to each from the thread that ended it, and none to a timeout", problems)
 
     signals = [(s["args"]["type"], number(s["args"]["object"])) for s in trace.of("signal", main)
                if number(s["args"]["object"]) in (said["first"], said["second"], said["third"])]
@@ -233,7 +233,7 @@ def contention(tap, folder):
     problems += differences("lock", (first["kind"], first["count"], first["waiting"], process["finished"]),
                             ("critical_section", 0, 1, False))
     problems += differences("stack", any("contend_section" in f["symbol"] for f in first["stacks"][0]["stack"]), True)
-    tap.case("contention: who was still waiting when the process was killed", problems)
+    tap.case("contention: threads still waiting when the process was killed", problems)
 
     result = run([INTERLOCK, "contention", "--json", "-o", "report", "--", TRACED, "spins"], folder,
                  INTERLOCK_TRACE="spins.json")

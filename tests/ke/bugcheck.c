@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "ke/bugcheck.h"
 #include "ke/ki.h"
 
 #include <interlock/ex.h>
@@ -149,6 +150,30 @@ static const struct {
     {name_a_lock, {"spin lock: ke-bugcheck!a_spin_lock\n", "thread: this thread\n"}},
 };
 
+/* Each kind of value; FALSE: it may be an address. */
+static void values_are_explained(void **state)
+{
+    static const struct {
+        const char *meaning;
+        ULONG_PTR value;
+        const char *text;
+    } rows[] = {
+        {"KernelApcDisable", 0xFFFE, "-2"}, {"SpecialApcDisable", 3, "3"},
+        {"current IRQL", APC_LEVEL, "APC_LEVEL"}, {"0: none, 1: some", 1, ""},
+        {"owner", 3, ""},
+    };
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAYSIZE(rows); i++) {
+        assert_false(KiExplainValue(rows[i].meaning, rows[i].value, text, sizeof(text)));
+        assert_string_equal(text, rows[i].text);
+    }
+    assert_false(KiExplainValue("owner", 0xFFFF, text, sizeof(text)));
+    assert_true(KiExplainValue("owner", 0x10000, text, sizeof(text)));
+    assert_string_equal(text, "");
+}
+
 static void everything_is_explained(void **state)
 {
     char text[16384];
@@ -288,6 +313,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_report),
         cmocka_unit_test(everything_is_explained),
+        cmocka_unit_test(values_are_explained),
         cmocka_unit_test(the_stack_begins_at_the_caller),
         cmocka_unit_test(one_report),
         cmocka_unit_test(callbacks),

@@ -1,4 +1,4 @@
-/* Device queues. Numbers are those of the requirements in devicequeue.c. */
+/* Device queues. Numbers are those of the requirements in ke/interrupt.c. */
 #include "support.h"
 
 #include <ntddk.h>

@@ -3,7 +3,7 @@
 #include <interlock/ex.h>
 #include <interlock/exception.h>
 
-#include "ke/dpc.h"
+#include "ke/irql.h"
 
 #define THREADS 4
 

@@ -295,6 +295,30 @@ static void test_signal_with_wait(void **state)
     }
 }
 
+/* The same with a waiter, which the signal releases. (A mutant would belong to the waiter then.) */
+static void test_signal_with_wait_and_waiter(void **state)
+{
+    KEVENT unset;
+    waiter w;
+    (void)state;
+    KeInitializeEvent(&unset, NotificationEvent, FALSE);
+    start_waiters(&w, 1);
+    for (const signal_and_wait *s = signals_and_waits; s->make != make_mutant; s += 1) {
+        test_object o;
+        print_message("# %s\n", s->name);
+        make_object(&(kind){.make = s->make}, &o);
+        o.event.Header.SignalState = 0;
+        begin_wait_for(&w, &o);
+        s->signal(&o);
+        assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+        assert_true(KeGetCurrentThread()->WaitNext & KI_WAIT_NEXT_SIGNALED);
+        assert_int_equal(wait_for(&unset, NO_TIME), STATUS_TIMEOUT);
+        assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+        assert_int_equal(end_wait(&w), STATUS_SUCCESS);
+    }
+    end_waiters(&w, 1);
+}
+
 struct owners {
     volatile ULONG raised;
     volatile ULONG done;
@@ -473,6 +497,7 @@ int main(void)
         WATCHED(test_pulse_is_not_stored),
         WATCHED(test_reset_leaves_waiters_alone),
         WATCHED(test_signal_with_wait),
+        WATCHED(test_signal_with_wait_and_waiter),
         cmocka_unit_test(test_signal_with_wait_takes_no_processor), /* join_threads watches */
         WATCHED(test_level_lowered_instead_of_a_wait),
         WATCHED(test_increments),

@@ -347,6 +347,23 @@ static void uncaught(void **state)
     expect_bugcheck(KERNEL_SECURITY_CHECK_FAILURE, leave_nothing, NULL);
 }
 
+/* The end of a block calls it for a frame that was left before, while another frame is the innermost one. */
+static void a_frame_is_left_once(void **state)
+{
+    KEXCEPTION_FRAME outer, inner, later;
+
+    (void)state;
+    KeEnterTryFrame(&outer);
+    KeEnterTryFrame(&inner);
+    KeExitTryFrame(&inner);
+    KeEnterTryFrame(&later);
+    KeExitTryFrame(&inner);
+    assert_ptr_equal(KiCurrentThread()->ExceptionList, &later);
+    KeExitTryFrame(&later);
+    KeExitTryFrame(&outer);
+    assert_null(KiCurrentThread()->ExceptionList);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -360,6 +377,7 @@ int main(void)
         cmocka_unit_test(without_braces),
         cmocka_unit_test(finally_blocks),
         cmocka_unit_test(the_level_stays),
+        cmocka_unit_test(a_frame_is_left_once),
         cmocka_unit_test(threads_do_not_meet),
         cmocka_unit_test(uncaught),
     };

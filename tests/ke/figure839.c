@@ -202,7 +202,7 @@ static void test_every_link(void **state)
     take_apart(&f);
 }
 
-/* The timeout stands in the thread's last block, for its own timer. */
+/* The timeout is in the thread's last block, for its own timer. */
 static void test_timer_block(void **state)
 {
     LARGE_INTEGER long_time = relative(600 * SECOND);

@@ -4,7 +4,7 @@
 #include <interlock/exception.h>
 #include <interlock/io.h>
 
-#include "ke/interrupt.h"
+#include "ke/irql.h"
 
 #define VECTOR 0x51
 #define DIRQL 5

@@ -136,6 +136,24 @@ static void busy_targets(void **state)
     }
 }
 
+/* A target takes longer than the time after which the caller repeats its requests. */
+static void a_slow_target(void **state)
+{
+    test_threads *target, *caller;
+
+    (void)state;
+    counting = stop_counting = may_stop = 0;
+    target = start_threads(1, count_at, (void *)(uintptr_t)HIGH_LEVEL);
+    while (!__atomic_load_n(&counting, __ATOMIC_SEQ_CST))
+        usleep(10);
+    caller = start_threads(1, call_and_stop, NULL);
+    usleep(400000);
+    assert_false(__atomic_load_n(&may_stop, __ATOMIC_SEQ_CST));
+    __atomic_store_n(&stop_counting, 1, __ATOMIC_SEQ_CST);
+    join_threads(caller, 20);
+    join_threads(target, 20);
+}
+
 static void call_and_churn(void *unused, unsigned index)
 {
     (void)unused;
@@ -196,6 +214,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_processor_once),
         cmocka_unit_test(at_the_same_time),
         cmocka_unit_test(busy_targets),
+        cmocka_unit_test(a_slow_target),
         cmocka_unit_test(concurrent_callers),
         cmocka_unit_test(no_host_threads),
         cmocka_unit_test(misuse),

@@ -13,6 +13,8 @@
 #include <interlock/ex.h>
 #include <interlock/ps.h>
 
+#include "ke/debugdata.h"
+
 /* The bits of Structure that change when Member becomes all ones: found by writing it, so bit fields count too. */
 #define PLACE(Structure, Member, Byte, Bit, Bits)                                                                      \
     do {                                                                                                               \
@@ -326,6 +328,14 @@ static void test_executive_timer(void **state)
     }
 }
 
+/* By which the debugger recognizes the layout of another build: FNV-1a of what it lists, so not that of nothing. */
+static void test_layout_hash(void **state)
+{
+    (void)state;
+    assert_true(KdDebuggerDataBlock.LayoutHash == KdpLayoutHash());
+    assert_true(KdpLayoutHash() != 0xcbf29ce484222325ull);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_executive_timer),
+        cmocka_unit_test(test_layout_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,11 @@ static many_wait for_events(ULONG count, WAIT_TYPE type, EVENT_TYPE event_type)
     return (many_wait){.count = count, .object = objects, .type = type, .blocks = blocks};
 }
 
+/* Not by State, which changes before the commit: until then a signal satisfies the wait even of a thread with a pending
+   suspension. */
 static BOOLEAN is_waiting(actor *a)
 {
-    return __atomic_load_n(&a->thread->State, __ATOMIC_ACQUIRE) == Waiting;
+    return is_committed(a->thread);
 }
 
 static void begin_many(actor *a, many_wait *wait)
@@ -381,9 +383,16 @@ static void test_suspension(void **state)
     end_actor(&a);
 }
 
+static void too_many(void *argument)
+{
+    (void)argument;
+    KeWaitForManyObjects(MOST + 1, objects, WaitAny, Executive, KernelMode, FALSE, NO_TIME, blocks, NULL);
+}
+
 static void test_bad_input(void **state)
 {
     (void)state;
+    expect_bugcheck(MAXIMUM_WAIT_OBJECTS_EXCEEDED, too_many, NULL);
     many_wait wait = for_events(COUNT, WaitAll, SynchronizationEvent);
     wait.count = 0;
     perform_many(&wait);

@@ -1,5 +1,5 @@
 /*
- * Queued spinlocks. Numbers are those of the requirements in queuedlock.c. The program runs on machines with 1, 2, 64
+ * Queued spinlocks. Numbers are those of the requirements in ke/spinlock.c. The program runs on machines with 1, 2, 64
  * and 2560 processors; cases that need more processors are skipped.
  */
 #include "machine.h"
@@ -160,6 +160,23 @@ static void numbers(void **state)
     for (ULONG n = LockQueueMaximumLock; n-- != 0;)
         KeReleaseQueuedSpinLock(n, old[n]);
     assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+}
+
+static void acquire_number(void *number)
+{
+    KeAcquireQueuedSpinLock((KSPIN_LOCK_QUEUE_NUMBER)(ULONG_PTR)number);
+}
+
+static void release_number(void *number)
+{
+    KeReleaseQueuedSpinLock((KSPIN_LOCK_QUEUE_NUMBER)(ULONG_PTR)number, PASSIVE_LEVEL);
+}
+
+static void numbers_of_no_lock(void **state)
+{
+    (void)state;
+    expect_bugcheck(KERNEL_SECURITY_CHECK_FAILURE, acquire_number, (void *)LockQueueMaximumLock);
+    expect_bugcheck(KERNEL_SECURITY_CHECK_FAILURE, release_number, (void *)LockQueueMaximumLock);
 }
 
 /* Waiting threads, each started after the one before was seen in the queue. */
@@ -626,6 +643,7 @@ int main(void)
         cmocka_unit_test(levels),
         cmocka_unit_test(uncontended_state),
         cmocka_unit_test(numbers),
+        cmocka_unit_test(numbers_of_no_lock),
         cmocka_unit_test(handles_are_served_in_order),
         cmocka_unit_test(numbered_locks_are_served_in_order),
         cmocka_unit_test(the_slides_example),

@@ -280,6 +280,14 @@ static VOID end_in_guarded_region(PVOID context)
     KeEnterGuardedRegion();
 }
 
+static VOID end_at_apc_level(PVOID context)
+{
+    KIRQL irql;
+
+    (void)context;
+    KeRaiseIrql(APC_LEVEL, &irql);
+}
+
 static VOID end_with_mutex(PVOID context)
 {
     (void)context;
@@ -319,6 +327,7 @@ static void wrong_ends(void **state)
     } rows[] = {
         {end_in_critical_region, KERNEL_APC_PENDING_DURING_EXIT},
         {end_in_guarded_region, KERNEL_APC_PENDING_DURING_EXIT},
+        {end_at_apc_level, KERNEL_APC_PENDING_DURING_EXIT},
         {end_with_mutex, THREAD_TERMINATE_HELD_MUTEX},
     };
 

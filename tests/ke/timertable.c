@@ -1,7 +1,7 @@
 /*
  * The timing wheel against a reference model: an array of timers that is searched linearly. Time is simulated.
  */
-#include "ke/timertable.h"
+#include "ke/timer.h"
 #include "support.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 
 #include <interlock/ex.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
 #include "ke/timer.h"
 #include "ke/wait.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "heap.h"
-#include "nt/completion.h"
+#include "nt/ntp.h"
 
 #include <interlock/io.h>
 
@@ -509,13 +509,11 @@ static void test_waiting_for_the_port(void **state)
 }
 
 /* Closing the last handle wakes all threads, closing an earlier one none. Queued packets are discarded. */
-static void test_closing(void **state)
+static void close_under_waiters(HANDLE port)
 {
-    HANDLE port = make_port(1);
     HANDLE other = same_object(port, IO_COMPLETION_ALL_ACCESS);
     handle_waiter w;
     remover r[2];
-    (void)state;
     start_handle_waiter(&w);
     start_removers(r, 2, port);
     w.count = 1;
@@ -534,6 +532,18 @@ static void test_closing(void **state)
     assert_int_equal(NtpPortType.TotalNumberOfObjects, 0);
     end_removers(r, 2);
     end_actor(&w.actor);
+}
+
+static void test_closing(void **state)
+{
+    static const WCHAR path[] = u"\\BaseNamedObjects\\interlock-closed-port";
+    UNICODE_STRING name = {sizeof(path) - sizeof(WCHAR), sizeof(path), (PWSTR)path};
+    OBJECT_ATTRIBUTES attributes = RTL_INIT_OBJECT_ATTRIBUTES(&name, OBJ_CASE_INSENSITIVE);
+    HANDLE named;
+    (void)state;
+    close_under_waiters(make_port(1));
+    assert_int_equal(NtCreateIoCompletion(&named, IO_COMPLETION_ALL_ACCESS, &attributes, 1), STATUS_SUCCESS);
+    close_under_waiters(named);
 }
 
 static void test_closing_with_packets(void **state)
@@ -744,6 +754,7 @@ static void test_reserve(void **state)
     HANDLE reserve, other;
     (void)state;
     assert_int_equal(NtAllocateReserveObject(NULL, NULL, MemoryReserveIoCompletion), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtAllocateReserveObject(NULL, NULL, MemoryReserveTypeMax), STATUS_ACCESS_VIOLATION);
     assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveTypeMax), STATUS_INVALID_PARAMETER);
     assert_int_equal(NtAllocateReserveObject(&reserve, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
     assert_int_equal(NtAllocateReserveObject(&other, NULL, MemoryReserveIoCompletion), STATUS_SUCCESS);
@@ -805,6 +816,17 @@ static void test_names(void **state)
     attributes.Attributes &= ~(ULONG)OBJ_PERMANENT;
     assert_int_equal(NtOpenIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_SUCCESS);
     expect_packet(port, 3);
+    expect_packet(port, 4);
+    /* Its removers keep waiting, for a packet of the next thread that opens it. */
+    remover r;
+    start_removers(&r, 1, port);
+    begin_remove(&r);
+    close_handle(port);
+    assert_int_equal(NtOpenIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, &attributes), STATUS_SUCCESS);
+    assert_true(is_committed(r.actor.thread));
+    post(port, 5);
+    assert_true(has_removed(&r, 5));
+    end_removers(&r, 1);
     assert_int_equal(NtMakeTemporaryObject(port), STATUS_SUCCESS);
     close_port(port);
 }

@@ -96,6 +96,23 @@ static void test_bad_input(void **state)
     close_handles();
 }
 
+static void test_most(void **state)
+{
+    static HANDLE most[KE_MAXIMUM_MANY_OBJECTS];
+    PKEVENT event;
+    ULONG index;
+    (void)state;
+    most[0] = make_event(NotificationEvent, FALSE, &event);
+    for (ULONG i = 1; i < KE_MAXIMUM_MANY_OBJECTS; i += 1) {
+        most[i] = most[0];
+    }
+    assert_int_equal(poll_many(KE_MAXIMUM_MANY_OBJECTS, most, WaitAny, &index), STATUS_TIMEOUT);
+    KeSetEvent(event, 0, FALSE);
+    assert_int_equal(poll_many(KE_MAXIMUM_MANY_OBJECTS, most, WaitAny, &index), STATUS_WAIT_0);
+    close_handle(most[0]);
+    assert_int_equal(live_objects(), 0);
+}
+
 /* Objects that are always signaled: any finds them at their place, all omits them, and still detects a duplicate. */
 static void test_always_signaled(void **state)
 {
@@ -113,6 +130,9 @@ static void test_always_signaled(void **state)
     }
     assert_int_equal(poll_many(COUNT, handles, WaitAll, &index), STATUS_WAIT_0);
     assert_int_equal(poll_many(1, &constant, WaitAll, &index), STATUS_WAIT_0);
+    HANDLE pair[] = {constant, make_constant()}; /* two objects, one dispatcher header */
+    assert_int_equal(poll_many(2, pair, WaitAll, &index), STATUS_WAIT_0);
+    close_handle(pair[1]);
     HANDLE first = handles[0];
     handles[0] = constant;
     assert_int_equal(poll_many(COUNT, handles, WaitAll, &index), STATUS_INVALID_PARAMETER_MIX);
@@ -190,7 +210,8 @@ static void test_close_under_a_waiter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WATCHED(test_any),     WATCHED(test_all),    WATCHED(test_bad_input), WATCHED(test_always_signaled),
+        WATCHED(test_any),            WATCHED(test_all),            WATCHED(test_bad_input),
+        WATCHED(test_most),           WATCHED(test_always_signaled),
         WATCHED(test_thread_handles), WATCHED(test_close_under_a_waiter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

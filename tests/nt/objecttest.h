@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "ob/namespace.h"
+#include "ob/obp.h"
 
 typedef struct {
     UNICODE_STRING name;

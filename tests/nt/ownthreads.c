@@ -16,7 +16,6 @@
 #include <interlock/ex.h>
 #include <interlock/io.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
 #include "ps/psp.h"
 

@@ -1,5 +1,6 @@
 /* What happens when a process ends with objects and threads: the program starts itself and checks the exit status. */
 #include <interlock/win32.h>
+#include "sanitizers.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +16,20 @@
 
 #include <cmocka.h>
 
+#include "ob/obp.h"
+
 static HANDLE first, last;
+static int must_be_freed;
+
+/* After the library's destructors. */
+static __attribute__((destructor(KI_END_WORLDS))) void find_tables(void)
+{
+    for (ULONG i = 0; must_be_freed && i < OBP_ROOT; i++) {
+        if (ObpRoot[i] != NULL) {
+            _exit(11);
+        }
+    }
+}
 
 /* Handlers and destructors of the program run before the library closes handles. */
 static void use_handles_late(void)
@@ -111,6 +125,32 @@ static void end_after_a_child(void)
     }
 }
 
+/* Without names, which start a thread of the library's own: then tables stay. */
+static void end_with_nothing(void)
+{
+    must_be_freed = 1;
+    for (ULONG i = 0; i < 1000; i++) {
+        if (CreateEventA(NULL, TRUE, FALSE, NULL) == NULL) {
+            _exit(4);
+        }
+    }
+}
+
+/* A child that was forked before its parent had a handle ends as any other process does. */
+static void end_as_a_child(void)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        end_with_nothing();
+        exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) {
+        _exit(12);
+    }
+}
+
 /* With threads of the library's own. */
 static void end_with_own_threads(void)
 {
@@ -131,6 +171,8 @@ static const struct {
     {"thread", end_beside_a_thread},
     {"namesake", end_beside_a_namesake},
     {"child", end_after_a_child},
+    {"nothing", end_with_nothing},
+    {"daemon", end_as_a_child},
     {"own", end_with_own_threads},
 };
 
@@ -155,6 +197,14 @@ static void a_process_ends(void **state)
     end_once(*state);
 }
 
+static void a_forked_child_ends(void **state)
+{
+#ifdef THREAD_SANITIZER
+    skip(); /* its runtime starts a thread in a forked child, so the child does not end alone */
+#endif
+    end_once(*state);
+}
+
 static void it_ends_again_and_again(void **state)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -175,6 +225,8 @@ int main(int count, char **arguments)
         {"beside a thread that uses them", a_process_ends, NULL, NULL, (void *)"thread"},
         {"beside a thread with a name of ours", it_ends_again_and_again, NULL, NULL, (void *)"namesake"},
         {"after a child that ended first", a_process_ends, NULL, NULL, (void *)"child"},
+        {"its tables are freed", a_process_ends, NULL, NULL, (void *)"nothing"},
+        {"so are those of a forked child", a_forked_child_ends, NULL, NULL, (void *)"daemon"},
         {"with threads of the library's own", a_process_ends, NULL, NULL, (void *)"own"},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

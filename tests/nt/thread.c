@@ -98,6 +98,23 @@ static void attribute_lists(void **state)
     }
 }
 
+/* The first attribute that is wrong decides. */
+static void a_wrong_attribute_before_a_right_one(void **state)
+{
+    struct birth birth = {.handle = (HANDLE)0x55};
+    struct {
+        SIZE_T length;
+        PS_ATTRIBUTE attributes[2];
+    } list = {sizeof(list),
+              {{PS_ATTRIBUTE_CLIENT_ID, sizeof(CLIENT_ID), {0}, NULL},
+               {PS_ATTRIBUTE_TEB_ADDRESS, sizeof(PVOID), {.ValuePtr = &birth.teb}, NULL}}};
+
+    (void)state;
+    assert_int_equal(create_with_list(&birth, (PPS_ATTRIBUTE_LIST)&list), STATUS_ACCESS_VIOLATION);
+    assert_null(birth.handle);
+    assert_int_equal(birth.ran, 0);
+}
+
 static void what_cannot_be_created(void **state)
 {
     OBJECT_ATTRIBUTES permanent = {.Length = sizeof(permanent), .Attributes = OBJ_PERMANENT};
@@ -378,6 +395,7 @@ int main(void)
         cmocka_unit_test(the_exit_code_is_what_the_routine_returns),
         cmocka_unit_test(handle_and_id_are_there_when_the_thread_begins),
         cmocka_unit_test(attribute_lists),
+        cmocka_unit_test(a_wrong_attribute_before_a_right_one),
         cmocka_unit_test(what_cannot_be_created),
         cmocka_unit_test(a_creation_that_fails_leaks_nothing),
         cmocka_unit_test(the_stack_is_as_large_as_asked_for),

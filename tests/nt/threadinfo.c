@@ -156,6 +156,11 @@ static void boosts_affinity_and_processors(void **state)
                      STATUS_INVALID_PARAMETER);
     assert_int_equal(NtQueryInformationThread(NtCurrentThread(), ThreadIdealProcessorEx, &back, sizeof(back), NULL), 0);
     assert_int_equal(back.Number, 0);
+    number = (PROCESSOR_NUMBER){.Group = 500};
+    assert_int_equal(NtSetInformationThread(NtCurrentThread(), ThreadIdealProcessorEx, &number, sizeof(number)),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(NtQueryInformationThread(NtCurrentThread(), ThreadIdealProcessorEx, &back, sizeof(back), NULL), 0);
+    assert_int_equal(back.Number, 0);
     ideal = NtGetCurrentProcessorNumberEx(&back);
     assert_int_equal(ideal, back.Group * 64 + back.Number);
     assert_true(NtGetCurrentProcessorNumber() < KeNumberProcessors);
@@ -177,6 +182,7 @@ static void times_of_running_and_ended_threads(void **state)
     ULONG seen_running = 0;
     HANDLE thread;
     ULONG ended = 9;
+    KAFFINITY mask = 1;
 
     (void)state;
     KeQuerySystemTime(&now);
@@ -190,6 +196,8 @@ static void times_of_running_and_ended_threads(void **state)
     join(thread);
     assert_int_equal(NtQueryInformationThread(thread, ThreadIsTerminated, &ended, 4, NULL), 0);
     assert_int_equal(ended, 1);
+    assert_int_equal(NtSetInformationThread(thread, ThreadAffinityMask, &mask, sizeof(mask)),
+                     STATUS_THREAD_IS_TERMINATING);
     assert_int_equal(NtQueryInformationThread(thread, ThreadTimes, &times, sizeof(times), NULL), 0);
     assert_true(times.ExitTime.QuadPart >= times.CreateTime.QuadPart);
     assert_true(times.KernelTime.QuadPart + times.UserTime.QuadPart > 0);

@@ -6,7 +6,7 @@
 
 #include <interlock/io.h>
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 
 static HANDLE make_port(void)
 {

@@ -284,7 +284,7 @@ static void use_often(HANDLE handle)
         assert_int_equal(lookup(handle, 0, NULL, KernelMode), STATUS_SUCCESS);
 }
 
-/* borrow.h: a handle that is used often gives the same results as one that is not. */
+/* Borrowing (obp.h): a handle that is used often gives the same results as one that is not. */
 static void borrowed_handles(void **state)
 {
     PKEVENT event = create_event();

@@ -265,7 +265,8 @@ static void in_the_namespace(const char *command)
 {
     char line[600], pattern[300];
     glob_t found;
-    CHECK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("proc", "/proc", "proc", 0, NULL) == 0);
+    /* /proc, not /, which is no mount in a chroot: private, so that no other namespace sees the new one over it */
+    CHECK(mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 && mount("proc", "/proc", "proc", 0, NULL) == 0);
     unsetenv("XDG_RUNTIME_DIR");
     snprintf(line, sizeof(line), "'%s' machine >/dev/null", command);
     CHECK(system(line) == 0);

@@ -1,8 +1,8 @@
-/* Address waits, by the numbers in src/rtl/addresswait.c and src/rtl/waiter.h. */
+/* Address waits, by the numbers in src/rtl/addresswait.c and src/rtl/rtlp.h. */
 #include "../ke/waittest.h"
 #include "../support/heap.h"
 
-#include "rtl/waiter.h"
+#include "rtl/rtlp.h"
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
@@ -317,7 +317,7 @@ static void a_change_before_it_waits_is_seen(void **state)
     end_watchers(&w, 1);
 }
 
-/* 2 in waiter.h */
+/* 2 in rtlp.h */
 static void a_stray_alert_changes_nothing(void **state)
 {
     LARGE_INTEGER long_time = relative(1000 * SECOND);

@@ -1,4 +1,4 @@
-/* Alerts by thread id, by the numbers in src/ke/alertbyid.c and the rules of include/interlock/nt.h. */
+/* Alerts by thread id, by the numbers in src/ke/apc.c and the rules of include/interlock/nt.h. */
 #include "../ke/waittest.h"
 #include "../support/heap.h"
 

@@ -1,7 +1,9 @@
 /* bitmap.c: bitmaps, compared with a model that reads one bit at a time. */
 #include "support.h"
 
-#include <interlock/rtldriver.h>
+#include <sys/mman.h>
+
+#include <interlock/rtl.h>
 
 #define WORDS 8
 #define NONE 0xFFFFFFFFu
@@ -246,6 +248,24 @@ static void ranges_that_wrap(void **state)
     assert_int_equal(RtlFindClearBits(&p.map, 64, 3), 0); /* the hint comes too late, the search starts over */
 }
 
+/* As many bits as there are numbers for. Only the pages at both ends are used. */
+static void largest_bitmap(void **state)
+{
+    const size_t bytes = (size_t)1 << 29;
+    RTL_BITMAP map;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    (void)state;
+    if (memory == MAP_FAILED)
+        skip();
+    RtlInitializeBitMap(&map, memory, MAXULONG);
+    assert_true(RtlAreBitsClear(&map, MAXULONG - 40, 40));
+    RtlSetBits(&map, MAXULONG - 40, 40);
+    assert_true(RtlAreBitsSet(&map, MAXULONG - 40, 40));
+    assert_false(RtlAreBitsSet(&map, MAXULONG - 41, 41));
+    munmap(memory, bytes);
+}
+
 static void bits_of_integers(void **state)
 {
     (void)state;
@@ -264,6 +284,7 @@ int main(void)
         cmocka_unit_test(random_operations),
         cmocka_unit_test(copies),
         cmocka_unit_test(ranges_that_wrap),
+        cmocka_unit_test(largest_bitmap),
         cmocka_unit_test(bits_of_integers),
     };
 

@@ -2,7 +2,7 @@
 #include "../ke/waittest.h"
 #include "../support/heap.h"
 
-#include "rtl/waiter.h"
+#include "rtl/rtlp.h"
 
 #include <interlock/nt.h>
 #include <interlock/rtl.h>

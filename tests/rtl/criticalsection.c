@@ -1,6 +1,7 @@
 /* Critical sections, by the numbers in src/rtl/criticalsection.c. One variant runs all tests with events. */
 #include "locktest.h"
 
+#include "../ke/crowd.h"
 #include "../support/heap.h"
 #include "ob/obp.h"
 #include "rtl/criticalsection.h"
@@ -545,6 +546,52 @@ static void test_yield_before_wait(void **state)
     RtlDeleteCriticalSection(&section);
 }
 
+/* 6: in a crowd it sleeps without a yield, and a leave with waiters counts as contention. */
+static VOID note_yield(VOID)
+{
+    if (KeGetCurrentThread() == looker.thread) {
+        __atomic_fetch_add(&looker.yields, 1, __ATOMIC_SEQ_CST);
+    }
+    looker.yield();
+}
+
+static ULONG yields_before_sleep(RTL_CRITICAL_SECTION *section, actor *a)
+{
+    ULONG yields;
+    __atomic_store_n(&looker.yields, 0, __ATOMIC_SEQ_CST);
+    enter(section);
+    tell(a, enter_and_leave, section);
+    await(RtlpWaitersOf(lock_count(section)) == 1);
+    yields = __atomic_load_n(&looker.yields, __ATOMIC_SEQ_CST);
+    leave(section);
+    await(is_idle(a));
+    return yields;
+}
+
+static void test_crowd(void **state)
+{
+    RTL_CRITICAL_SECTION section;
+    PKTHREAD self = KeGetCurrentThread();
+    actor a;
+    (void)state;
+    RtlInitializeCriticalSection(&section);
+    start_actor(&a);
+    looker.yield = HalDispatch.Yield;
+    looker.thread = a.thread;
+    HalDispatch.Yield = note_yield;
+    self->HostTurn = (HAL_TURN){0};
+    a.thread->HostTurn = (HAL_TURN){0};
+    assert_int_equal(yields_before_sleep(&section, &a), HalYieldsBeforeSleep());
+    assert_int_equal(self->HostTurn.Acquires, 0);
+    make_crowd();
+    assert_int_equal(yields_before_sleep(&section, &a), 0);
+    assert_int_equal(self->HostTurn.Acquires, 1);
+    HalDisperseCrowd();
+    HalDispatch.Yield = looker.yield;
+    end_actor(&a);
+    RtlDeleteCriticalSection(&section);
+}
+
 /* A thread that exits leaves its sections locked, and they can be found. */
 static void test_orphan(void **state)
 {
@@ -871,6 +918,7 @@ int main(void)
         WATCHED(test_contention_count),
         WATCHED(test_wait_count),
         WATCHED(test_yield_before_wait),
+        WATCHED(test_crowd),
         WATCHED(test_orphan),
         WATCHED(test_possible_deadlock),
         WATCHED(test_patience),

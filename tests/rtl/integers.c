@@ -1,7 +1,7 @@
 /* integers.c: byte order, 64-bit arithmetic by name, memory by words. */
 #include "support.h"
 
-#include <interlock/rtldriver.h>
+#include <interlock/rtl.h>
 
 static LARGE_INTEGER large(LONGLONG value)
 {

@@ -75,7 +75,7 @@ static unsigned long checks;
 static void every_function(void **state)
 {
     (void)state;
-#include <interlock/safeinteger.h>
+#include <interlock/safe.h>
     assert_true(checks > 100000);
 }
 

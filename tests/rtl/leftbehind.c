@@ -2,10 +2,9 @@
 #define DBG 1
 
 #include <interlock/ex.h>
-#include <interlock/iotest.h>
+#include <interlock/io.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
-#include <interlock/threadpool.h>
 
 #include "support.h"
 

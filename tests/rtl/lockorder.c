@@ -377,6 +377,46 @@ static void test_passing_sharers(void **state)
     nest(&rtl_shared, &second, &rtl_shared, &first);
 }
 
+/* An exclusive owner that becomes a sharer no longer blocks such a sharer. */
+static void convert_resource(lock *l)
+{
+    ExAcquireResourceExclusiveLite(&l->resource, TRUE);
+    ExConvertExclusiveToSharedLite(&l->resource);
+}
+
+static void pass_resource(lock *l)
+{
+    ExAcquireSharedStarveExclusive(&l->resource, TRUE);
+}
+
+static void convert_rtl(lock *l)
+{
+    RtlAcquireResourceExclusive(&l->rtl, TRUE);
+    RtlConvertExclusiveToShared(&l->rtl);
+}
+
+static const kind converted_resource = {"converted resource", 0, convert_resource, release_resource, NULL};
+static const kind passed_resource = {"resource, passing writers", 0, pass_resource, release_resource, NULL};
+static const kind converted_rtl = {"converted RTL resource", 0, convert_rtl, release_rtl, NULL};
+
+static void pass_owner(void *unused)
+{
+    (void)unused;
+    nest(&kinds[7], &second, &passed_resource, &first);
+}
+
+static void test_converted(void **state)
+{
+    (void)state;
+    nest(&converted_resource, &first, &kinds[7], &second);
+    nest(&kinds[7], &second, &passed_resource, &first);
+    nest(&converted_rtl, &first, &kinds[21], &second);
+    nest(&kinds[21], &second, &rtl_shared, &first);
+    KdResetLockOrder();
+    nest(&kinds[7], &first, &kinds[7], &second); /* not converted */
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, pass_owner, NULL);
+}
+
 /* But a sharer and a writer do. */
 static void write_under_share(void *unused)
 {
@@ -508,6 +548,40 @@ static void test_classes(void **state)
     }
 }
 
+/* The same for every kind that a call initializes. */
+static struct {
+    lock list;
+    lock item;
+} pairs[3];
+
+static void any_item_before_list(void *argument)
+{
+    const kind *k = argument;
+    nest(k, &pairs[2].item, k, &pairs[2].list);
+}
+
+static void test_classes_of_all_kinds(void **state)
+{
+    static const unsigned initialized[] = {0, 4, 5, 6, 7, 16, 17, 18, 20, 21};
+    (void)state;
+    for (unsigned index = 0; index < 3; index++) {
+        KEEP_ROLLED(index);
+        initialize(&pairs[index].list);
+        initialize(&pairs[index].item);
+    }
+    for (unsigned index = 0; index < sizeof(initialized) / sizeof(initialized[0]); index++) {
+        const kind *k = &kinds[initialized[index]];
+        print_message("# %s\n", k->name);
+        KdResetLockOrder();
+        nest(k, &pairs[0].list, k, &pairs[1].item);
+        expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, any_item_before_list, (void *)k);
+    }
+    for (unsigned index = 0; index < 3; index++) {
+        delete(&pairs[index].list);
+        delete(&pairs[index].item);
+    }
+}
+
 /* 8: accounts that are made in two places are of two classes. Sorted by address, they are acquired in both orders. */
 #define ACCOUNTS 4
 
@@ -593,6 +667,11 @@ static void test_levels(void **state)
     ExReleaseFastMutex(&child);
     ExReleaseFastMutex(&parent);
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, child_before_parent, NULL);
+    ExAcquireFastMutex(&parent);
+    KdSetLockClass(&parent, "directory", 2); /* it is still held */
+    assert_int_equal(KdCheckReleased(), 2);  /* with the level of a fast mutex */
+    ExReleaseFastMutex(&parent);
+    assert_int_equal(KdCheckReleased(), 0);
 }
 
 /* A lock that no call has initialized has a name too. */
@@ -912,12 +991,14 @@ int main(void)
         LOCK_TEST(test_other_waits),
         LOCK_TEST(test_wait_all),
         LOCK_TEST(test_passing_sharers),
+        LOCK_TEST(test_converted),
         LOCK_TEST(test_passing_sharer_and_writer),
         LOCK_TEST(test_recursion),
         LOCK_TEST(test_acquired_again),
         LOCK_TEST(test_locks_of_one_class),
         LOCK_TEST(test_philosophers),
         LOCK_TEST(test_classes),
+        LOCK_TEST(test_classes_of_all_kinds),
         LOCK_TEST(test_sorted_by_address),
         LOCK_TEST(test_levels),
         LOCK_TEST(test_names_of_static_locks),

@@ -1,7 +1,7 @@
 /* table.c: generic and balanced tables and splay links, against an array of flags. */
 #include "support.h"
 
-#include <interlock/rtldriver.h>
+#include <interlock/rtl.h>
 
 #include <stdlib.h>
 

@@ -108,7 +108,7 @@ unsigned long heap_refusals(void);
 void die_as_owner(test_random *random);
 HANDLE mutant_of_the_mortal(void);
 
-/* Fiber-local storage of workers (storage.c). */
+/* Fiber-local storage of workers (objects.c). */
 void storage_of_a_life_begins(void);
 void storage_expects_end(void);
 

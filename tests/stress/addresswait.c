@@ -4,7 +4,7 @@
 #include <interlock/nt.h>
 #include <interlock/rtl.h>
 
-#include "rtl/waiter.h"
+#include "rtl/rtlp.h"
 
 /* Ping-pong: each side waits for its own value and changes the other's with a plain store. A wake that reads the hash
    before its store is visible, and finds it empty, hangs here. Both values are on the stack. */

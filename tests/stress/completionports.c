@@ -4,7 +4,7 @@
  */
 #include "stress.h"
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 
 #define PRODUCERS 3
 #define CONSUMERS 6

@@ -4,7 +4,6 @@
  */
 #include "stress.h"
 
-#include <interlock/iotest.h>
 #include <ntddk.h>
 
 #define SENDERS 2

@@ -4,7 +4,7 @@
  */
 #include "stress.h"
 
-#include "nt/completion.h"
+#include "nt/ntp.h"
 
 #define PACKETS 4
 #define EVENTS 2

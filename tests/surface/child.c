@@ -15,6 +15,7 @@
 
 #include "everything.h"
 
+#include "ke/ki.h"
 #include "support.h"
 
 enum { CALL_SECONDS = 30 };
@@ -74,6 +75,11 @@ bool thread_changed(void)
     return KeGetCurrentIrql() != PASSIVE_LEVEL || KeAreApcsDisabled();
 }
 
+uint8_t *service_depth(void)
+{
+    return &KiCurrentThread()->ServiceDepth;
+}
+
 typedef uint64_t any_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                               uint64_t, uint64_t, uint64_t);
 
@@ -108,12 +114,13 @@ static void make_call(const struct function *function, const struct plan *plan)
     shared->record.host_error = errno;
     shared->in_call = false;
     shared->record.error = GetLastError();
+    shared->record.in_service = *service_depth() != 0;
     if (!thread_changed())
         shared->record.handles = handle_count() - handles;
     shared->record.outcome = RETURNED;
     if (plan->fault == FAULT_ROUTINE || (plan->fault == FAULT_ALL_ZERO && strstr(function->kinds, "routine") != NULL))
         wait_for_routine();
-    if (thread_changed() || (allowed_for(function) & CHANGES_THREAD) != 0)
+    if (shared->record.in_service || thread_changed() || (allowed_for(function) & CHANGES_THREAD) != 0)
         _exit(EXIT_CHANGED);
 }
 

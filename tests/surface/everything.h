@@ -8,7 +8,6 @@
 #include <interlock/exception.h>
 #include <interlock/interlocked.h>
 #include <interlock/io.h>
-#include <interlock/iotest.h>
 #include <interlock/ke.h>
 #include <interlock/nt.h>
 #include <interlock/ntdef.h>
@@ -16,16 +15,11 @@
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
-#include <interlock/rtldriver.h>
-#include <interlock/threadpool.h>
 #include <interlock/verifier.h>
-#include <interlock/win32/base.h>
-#include <interlock/win32/extra.h>
-#include <interlock/win32/crt.h>
-#include <interlock/win32/language.h>
-#include <interlock/win32/sync.h>
-#include <interlock/win32/thread.h>
 #include <interlock/win32.h>
+#include <interlock/win32/crt.h>
+#include <interlock/win32/extra.h>
+#include <interlock/win32/language.h>
 #include <interlock/winerror.h>
 
 #endif

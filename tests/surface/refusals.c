@@ -28,8 +28,6 @@
 
 #include "support.h"
 
-#ifndef HEAP_IS_WATCHED_ONLY
-
 enum { CALL_SECONDS = 60, FIRST_CALL_SECONDS = 5, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 1000 };
 
 /* What is refused, beside memory of the heap. The counts are the children's, too. */
@@ -234,6 +232,12 @@ static uint64_t planted_errno(void)
     return memory != NULL ? STATUS_SUCCESS : (uint32_t)STATUS_NO_MEMORY;
 }
 
+static uint64_t planted_in_service(void)
+{
+    *service_depth() = 1;
+    return STATUS_SUCCESS;
+}
+
 static uint64_t planted_end_of_service(void)
 {
     static bool broken;
@@ -252,12 +256,13 @@ struct function functions[] = {
     FUNCTION(export_object, kernel, status, "")
     FUNCTION(planted_leak, planted, status, "") FUNCTION(planted_handle_leak, planted, status, "")
         FUNCTION(planted_crash, planted, status, "") FUNCTION(planted_status, planted, status, "")
-            FUNCTION(planted_end_of_service, planted, status, "") FUNCTION(planted_errno, planted, status, "")};
+            FUNCTION(planted_end_of_service, planted, status, "") FUNCTION(planted_errno, planted, status, "")
+                FUNCTION(planted_in_service, planted, status, "")};
 #undef FUNCTION
 
 static const char *const planted_findings[] = {
     "leaves memory behind", "leaves a handle behind", "faults", "fails with another status", "does not work afterwards",
-    "changes errno"};
+    "changes errno", "leaves the thread in a service"};
 
 enum { PLANTED = sizeof(planted_findings) / sizeof(planted_findings[0]) };
 
@@ -316,6 +321,7 @@ static struct shared {
     uint32_t error;
     int host_error; /* errno, if a call has changed it */
     struct holdings left;
+    bool in_service;
     bool sound;
 } * shared;
 
@@ -356,6 +362,7 @@ static bool call_once(const struct function *function, int number)
         shared->host_error = errno;
     shared->asked = allocations_asked - asked;
     shared->error = GetLastError();
+    shared->in_service = shared->in_service || *service_depth() != 0;
     if (thread_changed())
         _exit(0); /* it raised the IRQL or entered a region, as it should: there is nothing to compare */
     after = take_stock();
@@ -451,6 +458,8 @@ static const char *judge(const struct function *function, int status)
         return WTERMSIG(status) == SIGALRM ? "hangs" : WTERMSIG(status) == SIGABRT ? "stops" : "faults";
     if (shared->host_error != 0 && !(allowed_for(function) & SETS_ERRNO))
         return "changes errno";
+    if (shared->in_service)
+        return "leaves the thread in a service";
     if (!shared->refused)
         return NULL;
     if (shared->failed && !says_why(function))
@@ -554,16 +563,3 @@ int main(int argc, char **argv)
     }
     return good && failures == 0 ? 0 : 1;
 }
-
-#else
-
-struct function functions[1];
-const unsigned function_count = 0;
-
-int main(void)
-{
-    printf("1..0 # SKIP the heap of a sanitizer refuses nothing\n");
-    return 0;
-}
-
-#endif

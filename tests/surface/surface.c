@@ -60,6 +60,12 @@ static uint64_t planted_errno(void)
     return 0;
 }
 
+static uint64_t planted_service(void)
+{
+    *service_depth() += 1;
+    return 0;
+}
+
 static uint64_t planted_unsound(void)
 {
     atexit(abort);
@@ -74,12 +80,12 @@ struct function functions[] = {
         FUNCTION(planted_stop, planted, status, "") FUNCTION(planted_trust, planted, status, "void*")
             FUNCTION(planted_accept, planted, status, "handle") FUNCTION(planted_leak, planted, status, "")
                 FUNCTION(planted_end, planted, status, "") FUNCTION(planted_errno, planted, status, "")
-                    FUNCTION(planted_unsound, planted, status, "")};
+                    FUNCTION(planted_service, planted, status, "") FUNCTION(planted_unsound, planted, status, "")};
 #undef FUNCTION
 
 static const char *const planted_findings[] = {
     "hangs",  "faults", "bugcheck", "faults", "accepts the handle", "failed and left a handle", "ends the process",
-    "changes errno"};
+    "changes errno", "leaves the thread in a service"};
 
 enum { PLANTED = sizeof(planted_findings) / sizeof(planted_findings[0]) + 1 };
 
@@ -114,6 +120,8 @@ static const char *judge_return(const struct function *function, const struct pl
 
     if (record->host_error != UNTOUCHED_HOST_ERROR && (allowed_for(function) & SETS_ERRNO) == 0)
         return "changes errno";
+    if (record->in_service)
+        return "leaves the thread in a service";
     if (has_failed(function, record->result) && (int32_t)record->handles > 0)
         return "failed and left a handle";
     if (!bad_handle || (allowed_for(function) & TAKES_ANY) != 0 || function->result < RESULT_status)

@@ -75,6 +75,7 @@ struct record {
     uint32_t error;     /* the last error afterwards; UNTOUCHED if it was not set */
     uint32_t handles;   /* how many more there are */
     int host_error;     /* errno afterwards; UNTOUCHED_HOST_ERROR before */
+    bool in_service;    /* afterwards: the thread could not be terminated any more */
 };
 
 enum { UNTOUCHED = 0x20BADBAD, UNTOUCHED_HOST_ERROR = 7777 };
@@ -90,6 +91,7 @@ struct progress {
 /* In a child. */
 uint32_t handle_count(void);
 bool thread_changed(void); /* it is at a raised IRQL, or in a region */
+uint8_t *service_depth(void); /* of the current thread: in how many system services it is */
 uint64_t call_function(const struct function *function, const uint64_t *arguments);
 bool is_sound(void); /* whether the rest of the library still works */
 bool is_skipped(const struct function *function, const struct plan *plan);

@@ -28,7 +28,7 @@ OBJECTS = (("keyed", "keyedevent"), ("eventpair", "eventpair"), ("event", "event
 
 
 def layer_of(name, header):
-    if header.startswith("win32/"):
+    if header.startswith("win32"):
         return "win32"
     return next((layer for prefix, layer in LAYERS if re.match(prefix + "[A-Zaf]", name)), "runtime")
 

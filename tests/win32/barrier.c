@@ -1,8 +1,7 @@
 /* Barriers by their Win32 names. */
 #include "../rtl/locktest.h"
 
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
+#include <interlock/win32.h>
 
 #define SPIN_ONLY SYNCHRONIZATION_BARRIER_FLAGS_SPIN_ONLY
 #define BLOCK_ONLY SYNCHRONIZATION_BARRIER_FLAGS_BLOCK_ONLY

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include <interlock/io.h>
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
+#include <interlock/win32.h>
 
 #define UNTOUCHED 4711
 

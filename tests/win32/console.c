@@ -147,7 +147,9 @@ static void terminals(void **state)
     HANDLE handle;
 
     (void)state;
-    assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    if (openpty(&master, &slave, NULL, NULL, NULL) != 0) {
+        skip(); /* a chroot without /dev/pts */
+    }
     handle = wrap(slave, IO_DESCRIPTOR_WRITABLE);
     assert_int_equal(GetFileType(handle), FILE_TYPE_CHAR);
     assert_true(GetConsoleMode(handle, &mode));

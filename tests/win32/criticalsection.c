@@ -3,8 +3,7 @@
 
 #include "ob/obp.h"
 
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
+#include <interlock/win32.h>
 
 #define FREE (-1)
 #define HELD (-2)

@@ -44,10 +44,11 @@ static int through_a_shell(int argc, char **argv)
     return WEXITSTATUS(system(line));
 }
 
-/* wait PROCESS */
+/* wait PROCESS READY: sets READY once it has its handles. */
 static int wait_for_process(int argc, char **argv)
 {
     (void)argc;
+    REQUIRE(SetEvent(handle_of(argv[2])));
     return WaitForSingleObject(handle_of(argv[1]), INFINITE) == WAIT_OBJECT_0 ? 0 : (int)GetLastError();
 }
 
@@ -268,16 +269,21 @@ static void values_of_inherited_handles_are_taken(void **state)
 static void processes_are_inherited(void **state)
 {
     PROCESS_INFORMATION other = start_actor("hang"), waiter;
-    HANDLE marked;
+    HANDLE marked, ready = CreateEventA(&inheritable, TRUE, FALSE, NULL);
+    char line[128];
 
     (void)state;
     assert_true(DuplicateHandle(GetCurrentProcess(), other.hProcess, GetCurrentProcess(), &marked, 0, TRUE,
                                 DUPLICATE_SAME_ACCESS));
-    waiter = start_heir(line_with("wait", marked));
+    snprintf(line, sizeof(line), "%s %llx", line_with("wait", marked), (unsigned long long)(ULONG_PTR)ready);
+    waiter = start_heir(line);
+    /* A process that ends before the heir starts is not inherited. */
+    assert_int_equal(WaitForSingleObject(ready, LONG_ENOUGH), WAIT_OBJECT_0);
     assert_int_equal(WaitForSingleObject(waiter.hProcess, 50), WAIT_TIMEOUT);
     kill_actor(other);
     assert_int_equal(end_actor(waiter), 0);
     CloseHandle(marked);
+    CloseHandle(ready);
 }
 
 static void another_program_holds_them_until_it_ends(void **state)

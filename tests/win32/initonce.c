@@ -1,8 +1,7 @@
 /* One-time initialisation by its Win32 names: what the words become is in tests/ex/runonce.c. */
 #include "../rtl/locktest.h"
 
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
+#include <interlock/win32.h>
 
 #define CHECK INIT_ONCE_CHECK_ONLY
 #define ASYNC INIT_ONCE_ASYNC

@@ -2,7 +2,7 @@
 
 #include <windows.h>
 
-#include "hal/machine.h"
+#include "hal/hal.h"
 
 #define GIGABYTE (1ULL << 30)
 #define MEGABYTE (1ULL << 20)

@@ -60,6 +60,7 @@ static void test_once(void **state)
     start(&b, 1, note, TIME_ONESHOT | TIME_CALLBACK_FUNCTION);
     wait_event(b.ran);
     await(timeKillEvent(b.id) == MMSYSERR_INVALPARAM);
+    await(count_of(&inside) == 0); /* the callback uses b until then */
     assert_int_equal(b.seen, b.id);
     assert_int_equal(b.runs, 1);
     NtClose(b.ran);
@@ -208,6 +209,7 @@ static void test_kill_in_callback(void **state)
     wait_event(victim.ran);
     start(&b, 1, kill_both, TIME_PERIODIC | TIME_KILL_SYNCHRONOUS);
     wait_event(b.ran);
+    await(count_of(&inside) == 0);
     ULONG runs = count_of(&victim.runs);
     pause_briefly();
     assert_int_equal(count_of(&victim.runs), runs);

@@ -429,7 +429,7 @@ static void access_is_that_of_the_handle(void **state)
     CloseHandle(event);
 }
 
-/* After 0x8000 lookups the object of a handle is borrowed, not referenced (src/ob/borrow.h): nothing else changes. */
+/* After 0x8000 lookups the object of a handle is borrowed, not referenced (src/ob/obp.h): nothing else changes. */
 static void handles_that_are_used_often(void **state)
 {
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, "often");

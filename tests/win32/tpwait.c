@@ -227,6 +227,32 @@ static void test_queued(void **state)
     gate_close(&g);
 }
 
+/* A wait of low priority that is satisfied while other callbacks are pending runs after them. */
+static void test_low_priority(void **state)
+{
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
+    watched low, normal;
+    gate g;
+    (void)state;
+    gate_block(&g, &environment);
+    prepare(&normal, SynchronizationEvent, &environment);
+    SetThreadpoolCallbackPriority(&environment, TP_CALLBACK_PRIORITY_LOW);
+    prepare(&low, SynchronizationEvent, &environment);
+    SetThreadpoolWait(low.wait, low.event, NULL);
+    SetThreadpoolWait(normal.wait, normal.event, NULL);
+    set_event(low.event);
+    set_event(normal.event);
+    set_event(g.opened);
+    expect_callback(&low, WAIT_OBJECT_0, 1);
+    assert_int_equal(count_of(&normal.runs), 1);
+    expect_callback(&normal, WAIT_OBJECT_0, 1);
+    finish(&low);
+    finish(&normal);
+    CloseThreadpool(pool);
+    gate_close(&g);
+}
+
 /* Both the signal and the timeout occurred: the object was consumed, so the callback reports the signal. */
 static void test_signal_wins(void **state)
 {
@@ -330,7 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WATCHED(test_signal),          WATCHED(test_timeout),  WATCHED(test_set_again), WATCHED(test_objects),
         WATCHED(test_mutex),           WATCHED(test_refusals), WATCHED(test_queued),    WATCHED(test_signal_wins),
-        WATCHED(test_inside_callback), WATCHED(test_many),     WATCHED(test_fork),
+        WATCHED(test_inside_callback), WATCHED(test_many),     WATCHED(test_fork),      WATCHED(test_low_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Win32 waits: results, last errors, alerts that Win32 does not know of. */
 #include "../nt/handles.h"
 
+#include <interlock/win32.h>
 #include <interlock/win32/extra.h>
-#include <interlock/win32/base.h>
-#include <interlock/win32/sync.h>
 
 #define UNTOUCHED 4711
 

@@ -420,6 +420,91 @@ static void a_world_grows(void **state)
     run(grow, NULL);
 }
 
+/* Of the mapping of the world: whether its last part can be written. */
+static bool is_writable_to_the_end(void)
+{
+    char line[1024], rights[8] = "", last[8] = "";
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        if (strstr(line, directory) != NULL && sscanf(line, "%*s %7s", rights) == 1)
+            memcpy(last, rights, sizeof(last));
+    }
+    fclose(maps);
+    assert_int_equal(last[0], 'r');
+    return last[1] == 'w';
+}
+
+typedef struct growth {
+    steps attached, grown;
+    WO_INDEX *record; /* shared memory */
+} growth;
+
+/* Without the handler that makes the mapping writable after a fault. */
+static void write_behind_the_old_end(void *argument)
+{
+    growth *g = argument;
+    PWO_VIEW view = attach();
+    assert_false(is_writable_to_the_end());
+    step(&g->attached);
+    await_step(&g->grown);
+    signal(SIGSEGV, SIG_DFL);
+    assert_true(WopLock(view));
+    char *record = WopRecord(view, *g->record, WoTicketRecord);
+    assert_non_null(record);
+    assert_true((ULONG64)*g->record * WO_UNIT > WO_FIRST_SIZE * 2);
+    memset(record + sizeof(WO_RECORD), 2, 1024);
+    WopUnlock(view);
+    assert_false(is_writable_to_the_end());
+}
+
+static void grow_for_another(void *argument)
+{
+    growth *g = argument;
+    PWO_VIEW view = attach();
+    assert_true(WopLock(view));
+    for (unsigned i = 0; i < 16; i++) {
+        WopBegin(view);
+        *g->record = WopAllocate(view, WoTicketRecord, 128 * 1024);
+        assert_int_not_equal(*g->record, 0);
+        WopCommit(view);
+    }
+    WopUnlock(view);
+    step(&g->grown);
+}
+
+/* Leak checkers read all that can be written: the addresses reserved for growth cannot, until the file is there. */
+static void a_process_follows_a_world_that_another_one_grew(void **state)
+{
+    growth g = {make_steps(), make_steps(), mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    (void)state;
+    assert_ptr_not_equal(g.record, MAP_FAILED);
+    pid_t follower = start(write_behind_the_old_end, &g);
+    await_step(&g.attached);
+    run(grow_for_another, &g);
+    assert_int_equal(await_process(follower), 0);
+    close_steps(&g.attached);
+    close_steps(&g.grown);
+    munmap(g.record, 4096);
+}
+
+/* An index of a corrupt world leads anywhere in the mapping. */
+static void write_far_behind_the_end(void *argument)
+{
+    PWO_VIEW view = attach();
+    (void)argument;
+    ((volatile char *)view->World)[WO_MAXIMUM_SIZE - 4096] = 1;
+    assert_true(WoIsPoisoned(view));
+    assert_true(is_writable_to_the_end());
+}
+
+static void a_write_where_there_is_no_file_poisons_the_view(void **state)
+{
+    (void)state;
+    run(write_far_behind_the_end, NULL);
+    run(attach_to_a_new_one, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +522,8 @@ int main(void)
         cmocka_unit_test(a_truncated_file_is_noticed),
         cmocka_unit_test(the_sleepers_of_a_truncated_file_wake_up),
         cmocka_unit_test(a_world_grows),
+        cmocka_unit_test(a_process_follows_a_world_that_another_one_grew),
+        cmocka_unit_test(a_write_where_there_is_no_file_poisons_the_view),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

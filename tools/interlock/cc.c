@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* -fPIC: all code of Windows may be in a DLL. -fms-extensions: as in gcc for Windows. The formats are Microsoft's
-   (keywords.h): the compiler would check them by the host's rules. Sources have Microsoft's pragmas (warning, comment). */
+   (language.h): the compiler would check them by the host's rules. Sources have Microsoft's pragmas (warning, comment). */
 static const char predefined[] = "-D_WIN32=1 -D_WIN64=1 -DWIN32=1 -D_INTEGRAL_MAX_BITS=64 -fshort-wchar -fms-extensions -fPIC "
-                                 "-D__INTERLOCK_CC__=1 -Wno-format -Wno-unknown-pragmas -fno-builtin-printf -fno-builtin-fprintf "
+                                 "-D__INTERLOCK_CC__=1 -DINTERLOCK_KEYWORDS_ONLY -Wno-format -Wno-unknown-pragmas -fno-builtin-printf -fno-builtin-fprintf "
                                  "-fno-builtin-sprintf -fno-builtin-snprintf -fno-builtin-vprintf -fno-builtin-vfprintf "
                                  "-fno-builtin-vsprintf -fno-builtin-vsnprintf "
 #if defined(__x86_64__)
@@ -148,7 +148,7 @@ static void add_headers(words *command)
     if (strcmp(include, "/usr/include") != 0)
         words_format(command, "-isystem%s", include);
     words_add(command, "-include");
-    words_format(command, "%s/interlock/win32/keywords.h", include);
+    words_format(command, "%s/interlock/win32/language.h", include);
 }
 
 /* Programs built with an uninstalled command find the library in the build directory; an installed library is found by

@@ -1,7 +1,7 @@
 /*
  * faults.c: interlock faults: runs a test repeatedly, until each call stack of an allocation has failed once.
  *
- * A run fails one allocation: the library chooses it and writes it to the state file before it fails (src/ke/fault.h). This
+ * A run fails one allocation: the library chooses it and writes it to the state file before it fails (src/ke/fault.c). This
  * command writes how the run ended. So the file always has the results, and an interrupted command continues where it
  * stopped:
  *

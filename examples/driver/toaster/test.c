@@ -1,7 +1,7 @@
 /* The test of toaster.c, which is a driver's source as it is: sends requests, cancels them in between, removes the device. */
 #include "toaster.h"
 
-#include <interlock/iotest.h>
+#include <interlock/io.h>
 #include <interlock/ke.h>
 #include <interlock/verifier.h>
 

@@ -38,7 +38,7 @@ WINBASEAPI void _invalid_parameter_noinfo(void);
 /* Formats. */
 
 /* Formats into a buffer. Returns the length; a negative value if it is more than Count. The text is terminated only if there
-   is room for that. A NULL buffer of 0 bytes asks for the length. The conversions are Microsoft's (win32/base.h). Since NT 3.1. */
+   is room for that. A NULL buffer of 0 bytes asks for the length. The conversions are Microsoft's (win32.h). Since NT 3.1. */
 WINBASEAPI int _vsnprintf(char *Buffer, size_t Count, const char *Format, va_list Arguments);
 WINBASEAPI int _snprintf(char *Buffer, size_t Count, const char *Format, ...);
 
@@ -73,7 +73,7 @@ struct _timeb {
     short dstflag;  /* nonzero in daylight saving time */
 };
 
-/* Stores the date and time of day of a time, in local time or in UTC. Returns EINVAL if there is none; tm_year and the
+/* Stores the date and time of day of a time, in local time or in UTC. Returns EINVAL if it has none; tm_year and the
    others are then -1. Since XP. */
 WINBASEAPI errno_t localtime_s(struct tm *_Tm, const time_t *_Time);
 WINBASEAPI errno_t gmtime_s(struct tm *_Tm, const time_t *_Time);

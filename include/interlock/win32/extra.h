@@ -5,7 +5,7 @@
 #ifndef INTERLOCK_WIN32_EXTRA_H
 #define INTERLOCK_WIN32_EXTRA_H
 
-#include <interlock/win32/thread.h>
+#include <interlock/win32.h>
 
 INTERLOCK_BEGIN
 

@@ -36,6 +36,7 @@ extern "C" {
 #define LAB_CHECK_LEAKS 0x2u /* memory allocated during the schedule must be freed by its end */
 #define LAB_MAY_BLOCK   0x4u /* threads that stay blocked are not a deadlock: Finish decides */
 #define LAB_LARGE       0x8u /* too large to be exhausted: not tried; gets a third of the time */
+#define LAB_PRECISE     0x10u /* interrupts also come before plain accesses outside of the thread's stack */
 
 typedef struct _LAB_SCENARIO {
     const char *Name;
@@ -115,6 +116,17 @@ void LabAdvanceTime(uint64_t Time);
  */
 void LabEnterLibc(void);
 void LabLeaveLibc(void);
+
+/*
+ * For searches that compare states: what the program will not look at again.
+ * LabIgnore, in Setup: a statistic of up to 8 bytes, in one aligned word. No decision depends on it, so it is not part of a state,
+ * and its accesses are not steps.
+ * LabForget clears memory that the program overwrites before it reads it again, and LabForgetBits some bits of a word. That is
+ * not an access: other threads see it as part of the last store there.
+ */
+void LabIgnore(const volatile void *Address, size_t Size);
+void LabForget(volatile void *Address, size_t Size);
+void LabForgetBits(volatile uint32_t *Address, uint32_t Bits);
 
 /* Memory of the schedule. Accessing freed memory is a failure. It is reused only if .Reuse allows that. */
 void *LabAllocate(size_t Size);

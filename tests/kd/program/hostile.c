@@ -14,7 +14,6 @@
 #include "ke/timer.h"
 #include "ke/wait.h"
 #include "ob/obp.h"
-#include "ob/namespace.h"
 #include "ps/psp.h"
 #include "rtl/criticalsection.h"
 

@@ -163,6 +163,9 @@ await test('threads, wait blocks, objects and processors are there', async () =>
 
 await page.mouse.move(5, 500);
 await picture('view-deadlock');
+await page.emulateMedia({ colorScheme: 'dark' });
+await picture('view-deadlock-dark');
+await page.emulateMedia({ colorScheme: 'light' });
 
 await test('hovering shows a chain', async () => {
     await thread(facts.writer).hover();
@@ -361,7 +364,6 @@ await test('dark', async () => {
     const light = await back();
     await page.emulateMedia({ colorScheme: 'dark' });
     const dark = await back();
-    await picture('view-dark');
     await page.emulateMedia({ colorScheme: 'light' });
     return light !== dark ? [] : [light];
 });
