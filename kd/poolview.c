@@ -21,6 +21,7 @@ typedef struct table {
 static void add_row(kd_snapshot *snapshot, table *t, const EXP_POOL_TAG *raw)
 {
     row r = {.paged = (raw->Key & EXP_POOL_PAGED) != 0, .peak = raw->PeakBytes};
+    uint64_t bytes = 0; /* unsigned: sums of damaged counts wrap */
 
     if (!kd_spend_memory(snapshot->target, sizeof(row)))
         return;
@@ -32,8 +33,9 @@ static void add_row(kd_snapshot *snapshot, table *t, const EXP_POOL_TAG *raw)
     for (unsigned i = 0; i < EXP_POOL_STRIPES; i++) {
         r.allocations += raw->Stripe[i].Allocations;
         r.frees += raw->Stripe[i].Frees;
-        r.bytes += (int64_t)raw->Stripe[i].Bytes;
+        bytes += (uint64_t)raw->Stripe[i].Bytes;
     }
+    r.bytes = (int64_t)bytes;
     t->rows = kd_grow(t->rows, t->count, sizeof(row));
     t->rows[t->count++] = r;
 }
@@ -116,7 +118,7 @@ static bool sort(table *t, const char *name)
 
 static void print_rows(const table *t)
 {
-    int64_t bytes[2] = {0, 0};
+    uint64_t bytes[2] = {0, 0};
 
     printf(" Tag  Type         Allocs        Frees         Diff        Bytes    Per Alloc         Peak\n");
     for (size_t i = 0; i < t->count; i++) {
@@ -129,9 +131,10 @@ static void print_rows(const table *t)
             printf(" %12" PRIu64 "\n", r->peak);
         else
             printf(" %12s\n", "-");
-        bytes[r->paged] += r->bytes;
+        bytes[r->paged] += (uint64_t)r->bytes;
     }
-    printf("Nonpaged: %" PRId64 " bytes, paged: %" PRId64 " bytes\n", bytes[false], bytes[true]);
+    printf("Nonpaged: %" PRId64 " bytes, paged: %" PRId64 " bytes\n", (int64_t)bytes[false],
+           (int64_t)bytes[true]);
 }
 
 static void json_rows(json *out, const table *t)

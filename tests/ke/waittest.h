@@ -197,6 +197,13 @@ static inline BOOLEAN is_committed(PKTHREAD thread)
     return wait_state(thread) == WaitCommitted;
 }
 
+/* The thread is in a wait without a timeout. Not seen by TSan: a thread that is about to time out may begin another wait
+   and write its deadline meanwhile, and the caller polls. */
+__attribute__((no_sanitize_thread)) static inline BOOLEAN waits_without_timeout(PKTHREAD thread)
+{
+    return is_committed(thread) && ((volatile KTHREAD *)thread)->WaitDeadline.Clock == HalNoDeadline;
+}
+
 /* An actor that waits. */
 typedef struct waiter {
     actor actor;

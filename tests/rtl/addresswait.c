@@ -291,7 +291,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
         ExpUnlockWaiters(bucket, KeGetCurrentThread());
     }
     /* The waiter must return to its wait and sleep without a timeout until it is woken. */
-    await(is_committed(w.actor.thread) && w.actor.thread->WaitDeadline.Clock == HalNoDeadline);
+    await(waits_without_timeout(w.actor.thread));
     assert_false(is_idle(&w.actor));
     RtlpWakeTakenWaiters(&taken);
     assert_int_equal(result(&w), STATUS_SUCCESS);

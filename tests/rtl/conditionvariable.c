@@ -278,7 +278,7 @@ static void a_wake_that_meets_a_timeout_wins(void **state)
         found = ExpTakeWaiters(bucket, &key, 1, &taken);
         ExpUnlockWaiters(bucket, thread);
     }
-    await(sleeps(&s) && s.actor.thread->WaitDeadline.Clock == HalNoDeadline);
+    await(waits_without_timeout(s.actor.thread));
     RtlpWakeTakenWaiters(&taken);
     assert_int_equal(result(&s), STATUS_SUCCESS);
     RtlWakeConditionVariable(scene.variable); /* the thread that finds no sleeper resets the word */
