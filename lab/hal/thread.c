@@ -91,8 +91,9 @@ VOID HalExitThread(VOID)
     lab_thread_exit();
 }
 
-VOID HalTerminateThread(VOID)
+VOID HalTerminateThread(volatile UCHAR *StackIsLeft)
 {
+    lab_atomic_store((uintptr_t)StackIsLeft, sizeof(*StackIsLeft), TRUE, __ATOMIC_RELEASE, LABHAL_CALLER);
     lab_thread_terminate();
 }
 

@@ -68,8 +68,9 @@ ULONG HalCurrentProcessId(VOID);
 BOOLEAN HalQueryRandom(PVOID Buffer, SIZE_T Size); /* at most 256 bytes; FALSE: the host has none */
 NTSTATUS HalCreateThread(VOID (*StartRoutine)(PVOID), PVOID Context, SIZE_T StackSize, PCSTR Name);
 DECLSPEC_NORETURN VOID HalExitThread(VOID);
-/* Ends the host thread at once, in any context: no destructor and no cleanup handler runs, its stack is not freed. */
-DECLSPEC_NORETURN VOID HalTerminateThread(VOID);
+/* Ends the host thread at once, in any context: no destructor and no cleanup handler runs, its stack is not freed. Sets
+   *StackIsLeft (release) after the last use of the stack. */
+DECLSPEC_NORETURN VOID HalTerminateThread(volatile UCHAR *StackIsLeft);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* truncated to what the host accepts */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
 /* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others: also if the host

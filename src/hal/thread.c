@@ -295,19 +295,48 @@ VOID HalExitThread(VOID)
     pthread_exit(NULL);
 }
 
+/* Assembly, because compiled code may use the stack between a store and a call. */
+static DECLSPEC_NORETURN VOID HalpLeaveStack(volatile UCHAR *StackIsLeft)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("movb $1, (%0)\n\t" /* a store of x86 is a release */
+                     "movl %1, %%eax\n\txorl %%edi, %%edi\n\tsyscall\n\tud2"
+                     :
+                     : "r"(StackIsLeft), "i"(SYS_exit)
+                     : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("mov w9, #1\n\tstlrb w9, [%0]\n\t"
+                     "mov x0, #0\n\tmov x8, %1\n\tsvc #0\n\tbrk #0"
+                     :
+                     : "r"(StackIsLeft), "i"(SYS_exit)
+                     : "memory", "x9");
+#elif defined(__riscv) && __riscv_xlen == 64
+    __asm__ volatile("li t0, 1\n\tfence rw, w\n\tsb t0, 0(%0)\n\t"
+                     "li a0, 0\n\tli a7, %1\n\tecall\n\tebreak"
+                     :
+                     : "r"(StackIsLeft), "i"(SYS_exit)
+                     : "memory", "t0");
+#else
+#error "thread.c: this machine has no end of a thread."
+#endif
+    __builtin_unreachable();
+}
+
 /*
  * The thread's stack may serve another thread once it has been joined, and the host assumes that an ended thread has
  * cleared its values: the other thread would find them, and its end would call their destructors, ours too.
  */
-VOID HalTerminateThread(VOID)
+VOID HalTerminateThread(volatile UCHAR *StackIsLeft)
 {
+    static const ULONG64 AllSignals = ~0ULL;
+
     HalpCancelInterruptLater();
     for (pthread_key_t Key = 0; Key < PTHREAD_KEYS_MAX; Key++) {
         pthread_setspecific(Key, NULL);
     }
-    for (;;) {
-        HalpCall(SYS_exit, 0);
-    }
+    /* the C library's own signals too: no handler may run on a stack that is freed */
+    HalpCall(SYS_rt_sigprocmask, SIG_SETMASK, &AllSignals, NULL, sizeof(AllSignals));
+    HalpLeaveStack(StackIsLeft);
 }
 
 /*

@@ -231,6 +231,7 @@ typedef struct _KTHREAD {
     ULONG ThreadIdBeforeFork;        /* of the forking thread, in the parent; 0: the thread has not forked */
     BOOLEAN Foreign;                 /* adopted, not created by the library; relaxed, as IsIdleThread */
     BOOLEAN UserThread;              /* created by NtCreateThreadEx, or of a thread pool; likewise */
+    volatile UCHAR StackIsLeft;      /* a stopped thread does not use its stack any more, see stop.c */
     ULONGLONG CreateTime;
 } KTHREAD;
 

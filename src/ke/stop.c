@@ -694,9 +694,10 @@ NTSTATUS KiAccessRegisters(PKTHREAD Thread, PCONTEXT Context, BOOLEAN Write)
  * 4. Stopping is all that the thread does. It may have been interrupted anywhere in the program, with the heap's lock
  *    held, so it allocates and frees nothing, calls nothing of the program, pushes itself onto the list of stopped
  *    threads, and leaves by the system call that ends a host thread. Once it is on the list it does not touch its
- *    KTHREAD.
- * 5. The reaper takes stopped threads from the list and runs each down as its own end would have: exit routines, APCs,
- *    mutants, queue; then it signals the thread object.
+ *    KTHREAD, except that it sets StackIsLeft after the last use of its stack.
+ * 5. The reaper takes stopped threads from the list, waits for StackIsLeft, because the program may free a fiber's stack
+ *    once the thread is signaled, and runs each down as its own end would have: exit routines, APCs, mutants, queue;
+ *    then it signals the thread object.
  *
  * The reaper is a thread of its own because a rundown may block and frees memory, and because no existing thread is
  * suitable: the requester may itself be terminated, and a work item may be waiting for the very thread. The first
@@ -781,6 +782,7 @@ VOID KiExitIfRequested(PKTHREAD Thread)
     /* Transition: no longer running, so no APC is delivered, and not yet ended. */
     __atomic_store_n(&Thread->State, Transition, __ATOMIC_RELAXED);
     HalCurrentThread = NULL;
+    __atomic_store_n(&Thread->StackIsLeft, FALSE, __ATOMIC_RELAXED); /* relaxed, as the next: the exchange publishes both */
     Thread->NextDead = __atomic_load_n(&KiStoppedThreads, __ATOMIC_RELAXED);
     /* release: pairs with the acquire in KiReaper; all that the thread did comes before its rundown */
     while (!__atomic_compare_exchange_n(&KiStoppedThreads, &Thread->NextDead, Thread, FALSE, __ATOMIC_RELEASE,
@@ -789,7 +791,7 @@ VOID KiExitIfRequested(PKTHREAD Thread)
     /* release: a reaper that sees the new number also sees the list */
     __atomic_fetch_add(&KiReaperWakes, 1, __ATOMIC_RELEASE);
     HalDispatch.Wake(&KiReaperWakes, 1);
-    HalTerminateThread();
+    HalTerminateThread(&Thread->StackIsLeft);
 }
 
 /* Requirement 5. */
@@ -806,6 +808,10 @@ static VOID KiReaper(PVOID Context)
         }
         while (Thread != NULL) {
             PKTHREAD Next = Thread->NextDead;
+            /* acquire: pairs with the release in HalTerminateThread; the stack is unused */
+            for (ULONG Round = 0; !__atomic_load_n(&Thread->StackIsLeft, __ATOMIC_ACQUIRE); Round += 1) {
+                KiBackOff(Round);
+            }
             if (KiThreadObjectRoutines.Exit != NULL) {
                 KiThreadObjectRoutines.Exit(Thread, TRUE);
             }

@@ -82,6 +82,7 @@ static void the_times_of_threads(void **state)
 
 static pthread_key_t key;
 static volatile ULONG destroyed, past;
+static volatile UCHAR stack_is_left;
 
 static void destroy(void *value)
 {
@@ -93,7 +94,7 @@ static void *vanish(void *argument)
 {
     pthread_cleanup_push(destroy, NULL);
     pthread_setspecific(key, argument);
-    HalTerminateThread();
+    HalTerminateThread(&stack_is_left);
     pthread_cleanup_pop(0);
     set_flag(&past);
     return NULL;
@@ -114,6 +115,7 @@ static void a_thread_that_vanishes(void **state)
     watchdog_stop();
     assert_int_equal(destroyed, 0);
     assert_int_equal(past, 0);
+    assert_true(stack_is_left);
 }
 
 static void errors_by_name(void **state)

@@ -451,6 +451,23 @@ static DWORD WINAPI wait_on_a_fiber(LPVOID event)
     return 0;
 }
 
+/* A terminated thread clears its values on its way out, still on the fiber's stack. Here it takes its time. */
+enum { QUICK, SLOW, GONE };
+
+static volatile int way_out = QUICK;
+
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+    if (value == NULL && __atomic_load_n(&way_out, __ATOMIC_RELAXED) == SLOW) {
+        usleep(100000);
+        __atomic_store_n(&way_out, GONE, __ATOMIC_RELAXED);
+    }
+    return __real_pthread_setspecific(key, value);
+}
+
 static void a_terminated_thread_lets_its_fiber_go(void **state)
 {
     HANDLE event = CreateEventA(NULL, FALSE, FALSE, NULL);
@@ -460,9 +477,12 @@ static void a_terminated_thread_lets_its_fiber_go(void **state)
     assert_int_equal(WaitForSingleObject(event, INFINITE), WAIT_OBJECT_0);
     assert_int_equal(SuspendThread(thread), 0);
     assert_int_equal(ResumeThread(thread), 1);
+    __atomic_store_n(&way_out, SLOW, __ATOMIC_RELAXED);
     assert_true(TerminateThread(thread, 3));
     assert_int_equal(WaitForSingleObject(thread, INFINITE), WAIT_OBJECT_0);
     DeleteFiber(last_fiber);
+    while (__atomic_load_n(&way_out, __ATOMIC_RELAXED) != GONE)
+        usleep(1000);
     DeleteFiber(last_home);
     CloseHandle(thread);
     CloseHandle(event);

@@ -67,6 +67,14 @@ static inline PTP_POOL make_pool(ULONG maximum, PTP_CALLBACK_ENVIRON environment
     return pool;
 }
 
+/* The most threads of a pool whose callbacks do not wait; some end late. From here on no tick adds a thread because others
+   got no processor on a busy machine. */
+static inline ULONG most_threads_without_ticks(PTP_POOL pool)
+{
+    __atomic_store_n(&TppTickInterval, -3600 * SECOND, __ATOMIC_RELAXED);
+    return __atomic_load_n(&pool->Limit, __ATOMIC_RELAXED) + 8;
+}
+
 /* A timer without a period has expired: its callback is queued, or has begun. */
 static inline BOOLEAN has_expired(PTP_TIMER timer)
 {
