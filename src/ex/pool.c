@@ -552,7 +552,7 @@ static __attribute__((destructor(101))) VOID ExpReportLeaksAtExit(VOID)
 
 #define EXP_LOOKASIDE_INTERVAL   10000000ull /* one second */
 #define EXP_LOOKASIDE_SMALLEST   4
-#define EXP_LOOKASIDE_MISS_SHARE 16 /* one miss in so many allocations is too many */
+#define EXP_LOOKASIDE_MISS_SHARE 16 /* a list grows if one in this many allocations misses, or more */
 
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) == FIELD_OFFSET(GENERAL_LOOKASIDE_POOL, Future));
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) % sizeof(ULONG64) == 0);
