@@ -70,6 +70,7 @@
  *     Retry             gaps that double let one of the threads that compete for a list's head succeed
  *     Interrupt         a running target takes the interrupt at once, so the sender seldom sleeps
  *     Other             there is no waker, and naps let the other thread run
+ *     Asleep            no spin, which would only delay the host: the wait is long
  */
 #ifndef INTERLOCK_KE_PARK_H
 #define INTERLOCK_KE_PARK_H
