@@ -855,7 +855,7 @@ FORCEINLINE LARGE_INTEGER RtlExtendedMagicDivide(LARGE_INTEGER Dividend, LARGE_I
 
 /* Memory by words. */
 
-/* Fills memory with a pattern; what makes no whole word at the end is left alone. Since NT 3.1, XP. */
+/* Fills memory with a pattern; a partial word at the end is left alone. Since NT 3.1, XP. */
 NTSYSAPI VOID RtlFillMemoryUlong(PVOID Destination, SIZE_T Length, ULONG Pattern);
 NTSYSAPI VOID RtlFillMemoryUlonglong(PVOID Destination, SIZE_T Length, ULONGLONG Pattern);
 

@@ -552,22 +552,12 @@ static __attribute__((destructor(101))) VOID ExpReportLeaksAtExit(VOID)
 
 #define EXP_LOOKASIDE_INTERVAL   10000000ull /* one second */
 #define EXP_LOOKASIDE_SMALLEST   4
-#define EXP_LOOKASIDE_MISS_SHARE 16 /* one miss in so many allocations is too many */
+#define EXP_LOOKASIDE_MISS_SHARE 16 /* a list grows if one in this many allocations misses, or more */
 
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) == FIELD_OFFSET(GENERAL_LOOKASIDE_POOL, Future));
 C_ASSERT(FIELD_OFFSET(GENERAL_LOOKASIDE, Future) % sizeof(ULONG64) == 0);
 
 typedef enum _EXP_LOOKASIDE_KIND { ExpLookasidePlain, ExpLookasideEx } EXP_LOOKASIDE_KIND;
-
-static PVOID ExpAllocateForLookaside(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
-{
-    return ExAllocatePoolWithTag(PoolType, NumberOfBytes, Tag);
-}
-
-static VOID ExpFreeForLookaside(PVOID Buffer)
-{
-    ExFreePool(Buffer);
-}
 
 static PVOID ExpAllocateForLookasideEx(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
                                        PLOOKASIDE_LIST_EX Lookaside)
@@ -601,8 +591,8 @@ static VOID ExpInitializePlainLookaside(PGENERAL_LOOKASIDE_POOL L, PALLOCATE_FUN
                                         ULONG PoolType, SIZE_T Size, ULONG Tag)
 {
     ExpInitializeLookaside(L, PoolType, Size, Tag);
-    L->Allocate = Allocate != NULL ? Allocate : ExpAllocateForLookaside;
-    L->Free = Free != NULL ? Free : ExpFreeForLookaside;
+    L->Allocate = Allocate != NULL ? Allocate : ExAllocatePoolWithTag;
+    L->Free = Free != NULL ? Free : ExFreePool;
 }
 
 VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,

@@ -536,7 +536,7 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
     if (Entry == &Resource->OwnerEntry) {
         *Entry = (OWNER_ENTRY){.OwnerThread = 0};
     } else {
-        PEXP_OWNER Owner = ExpOwnerOfEntry(Entry);
+        PEXP_OWNER Owner = (PEXP_OWNER)Entry;
         ExpUnlinkOwner(Owner);
         if (Owner->Kind == EXP_POOLED_OWNER) {
             ExpGiveBackOwnerRecord(Thread, Owner);

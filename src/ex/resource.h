@@ -122,9 +122,4 @@ FORCEINLINE PEXP_OWNER ExpFirstOwner(PERESOURCE Resource)
     return (PEXP_OWNER)Resource->OwnerTable;
 }
 
-FORCEINLINE PEXP_OWNER ExpOwnerOfEntry(POWNER_ENTRY Entry)
-{
-    return (PEXP_OWNER)Entry;
-}
-
 #endif

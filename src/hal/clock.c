@@ -45,7 +45,7 @@ static ULONGLONG HalpQueryClock(clockid_t Clock)
     struct timespec Now;
 
     clock_gettime(Clock, &Now);
-    return (ULONGLONG)Now.tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Now.tv_nsec / HALP_NANOSECONDS_PER_UNIT;
+    return HalpUnitsOfTimespec(&Now);
 }
 
 ULONGLONG HalpQueryInterruptTime(VOID)

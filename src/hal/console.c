@@ -34,7 +34,7 @@ HAL_DESCRIPTOR_KIND HalQueryDescriptorKind(LONG Descriptor)
     return S_ISCHR(Status.st_mode) ? (isatty(Descriptor) ? HalTerminal : HalCharacterFile) : HalUnknownFile;
 }
 
-/* The descriptor may be in the mode that does not block. */
+/* The descriptor may be non-blocking. */
 static VOID HalpAwaitDescriptor(LONG Descriptor, short Events)
 {
     struct pollfd Poll = {.fd = Descriptor, .events = Events};

@@ -10,7 +10,7 @@
 #include <interlock/interlocked.h>
 #include <interlock/ntstatus.h>
 
-/* When a wait gives up. Times are in units of 100 ns. */
+/* The deadline of a wait. Times are in units of 100 ns. */
 typedef enum _HAL_CLOCK {
     HalNoDeadline,
     HalInterruptTime, /* since boot, never steps */
@@ -73,8 +73,8 @@ DECLSPEC_NORETURN VOID HalExitThread(VOID);
 DECLSPEC_NORETURN VOID HalTerminateThread(volatile UCHAR *StackIsLeft);
 VOID HalSetThreadName(ULONG ThreadId, PCSTR Name);  /* truncated to what the host accepts */
 VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime); /* 0: no such thread */
-/* Besides the caller and the library's own. ForNow: one that is ending or starting; ask again. Others: also if the host
-   does not say. */
+/* The program's other threads. ForNow: one may only be ending or starting, so ask again. Others: also if the host does not
+   say. */
 typedef enum _HAL_OTHERS { HalNoOthers, HalOthersForNow, HalOthers } HAL_OTHERS;
 HAL_OTHERS HalFindOtherThreads(VOID);
 VOID HalNoteThreadEnds(VOID);                       /* by a thread, before it counts as ended: its host thread ends
@@ -545,8 +545,8 @@ extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")
 NTSTATUS HalReadFrame(PVOID Frame, PCONTEXT Context);
 /* A new instruction without a new stack pointer begins a function: the stack is aligned for that, below the red zone. */
 NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context);
-/* The place that new registers lead to, from those that were shown, with a stack as above. STATUS_NO_YIELD_PERFORMED, a
-   success: they are the same, or no place is among them. */
+/* HalQueryPlace: the place that the new registers name, with a stack as above. STATUS_NO_YIELD_PERFORMED, a success: it is the
+   one that was shown, or they name none. */
 VOID HalNotePlace(const CONTEXT *Context, PHAL_PLACE Place);
 NTSTATUS HalQueryPlace(const HAL_PLACE *Shown, const CONTEXT *New, PHAL_PLACE Place);
 DECLSPEC_NORETURN VOID HalContinueAt(const HAL_PLACE *Place); /* leaves the frames of the callers behind */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -22,6 +23,16 @@
 
 #define HALP_UNITS_PER_SECOND 10000000ULL
 #define HALP_NANOSECONDS_PER_UNIT 100
+
+static inline ULONGLONG HalpUnitsOfTimespec(const struct timespec *Time)
+{
+    return (ULONGLONG)Time->tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Time->tv_nsec / HALP_NANOSECONDS_PER_UNIT;
+}
+
+static inline ULONGLONG HalpUnitsOfTimeval(const struct timeval *Time)
+{
+    return (ULONGLONG)Time->tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Time->tv_usec * 10;
+}
 
 /* Static TLS in one segment with HalCurrentThread: reachable from a signal handler, never allocated on first use. */
 #define HALP_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))

@@ -17,24 +17,12 @@
 #define FIELDS_BEFORE_TIMES 11
 #define FIELDS_BEFORE_START 19
 
-static ULONGLONG HalpUnitsSinceBoot(VOID)
-{
-    struct timespec Now;
-
-    clock_gettime(CLOCK_BOOTTIME, &Now);
-    return (ULONGLONG)Now.tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Now.tv_nsec / HALP_NANOSECONDS_PER_UNIT;
-}
-
-static ULONGLONG HalpUnitsOfTime(const struct timeval *Time)
-{
-    return (ULONGLONG)Time->tv_sec * HALP_UNITS_PER_SECOND + (ULONGLONG)Time->tv_usec * 10;
-}
-
 /* The host counts in ticks, and from its own start. */
 static BOOLEAN HalpReadProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times)
 {
     ULONGLONG Tick = HALP_UNITS_PER_SECOND / (ULONGLONG)sysconf(_SC_CLK_TCK);
     CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
+    struct timespec SinceBoot;
     ULONGLONG Age;
     char *Field;
 
@@ -48,7 +36,8 @@ static BOOLEAN HalpReadProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times)
     for (ULONG Skipped = FIELDS_BEFORE_TIMES + 2; Skipped < FIELDS_BEFORE_START; Skipped++) {
         Field = strchr(Field + 1, ' ');
     }
-    Age = HalpUnitsSinceBoot() - strtoull(Field, NULL, 10) * Tick;
+    clock_gettime(CLOCK_BOOTTIME, &SinceBoot);
+    Age = HalpUnitsOfTimespec(&SinceBoot) - strtoull(Field, NULL, 10) * Tick;
     Times->CreateTime = HalDispatch.QuerySystemTime() - Age;
     return TRUE;
 }
@@ -62,8 +51,8 @@ BOOLEAN HalQueryProcessTimes(ULONG ProcessId, PHAL_PROCESS_TIMES Times)
         return FALSE;
     }
     if (ProcessId == HalCurrentProcessId() && getrusage(RUSAGE_SELF, &Usage) == 0) {
-        Times->KernelTime = HalpUnitsOfTime(&Usage.ru_stime);
-        Times->UserTime = HalpUnitsOfTime(&Usage.ru_utime);
+        Times->KernelTime = HalpUnitsOfTimeval(&Usage.ru_stime);
+        Times->UserTime = HalpUnitsOfTimeval(&Usage.ru_utime);
     }
     return TRUE;
 }

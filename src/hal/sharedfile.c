@@ -274,7 +274,7 @@ BOOLEAN HalAwaitBirth(LONG Ends[2], ULONG Milliseconds)
 #define LONGEST_LINE 8192
 #define STATE_MODE 0666
 
-/* Lines that are longer are left out. FALSE: there is no such file. */
+/* Longer lines are skipped. FALSE: there is no such file. */
 BOOLEAN HalReadLines(PCSTR Path, VOID (*Use)(PCSTR Line))
 {
     CHAR Text[LONGEST_LINE];

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -397,7 +396,6 @@ VOID HalpForkChildThread(VOID)
 #define STATUS_SIZE 4096 /* the processor masks, of any length, come after those of signals */
 /* The fields of a stat line after the name; state is the first of them. */
 #define FIELDS_BEFORE_TIMES 11
-#define UNITS_PER_SECOND 10000000ULL
 /* The host's number for the processor time of one thread: its id inverted, three bits that mark it. */
 #define THREAD_CLOCK(ThreadId) ((clockid_t)(~(ULONG)(ThreadId) << 3 | 6))
 
@@ -465,11 +463,6 @@ BOOLEAN HalpIsSignalOnItsWay(ULONG ThreadId, int Signal)
     return OnItsWay;
 }
 
-static ULONGLONG HalpUnitsOfTimeval(const struct timeval *Time)
-{
-    return (ULONGLONG)Time->tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time->tv_usec * 10;
-}
-
 /* The host gives the sum exactly and the two parts in ticks: they are scaled to the sum. */
 static VOID HalpQueryTimesOf(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserTime)
 {
@@ -485,7 +478,7 @@ static VOID HalpQueryTimesOf(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG U
     }
     User = strtoull(Field, &Field, 10);
     Kernel = strtoull(Field, NULL, 10);
-    Sum = (ULONGLONG)Time.tv_sec * UNITS_PER_SECOND + (ULONGLONG)Time.tv_nsec / 100;
+    Sum = HalpUnitsOfTimespec(&Time);
     if (Kernel + User != 0) {
         *KernelTime = (ULONGLONG)((__extension__ (unsigned __int128)Sum) * Kernel / (Kernel + User));
     }

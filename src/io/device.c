@@ -306,7 +306,8 @@ static VOID IopUnlinkDevice(PDEVICE_OBJECT Device)
     }
 }
 
-/* With the database lock held. TRUE: nothing keeps a device that is to go, and the caller drops its first reference. */
+/* With the database lock held. TRUE: the device is marked for deletion and no longer used: the caller drops its first
+   reference. */
 static BOOLEAN IopTakeDeleted(PDEVICE_OBJECT Device)
 {
     if (!IopDeviceOf(Device)->DeletePending || Device->ReferenceCount != 0 || Device->AttachedDevice != NULL) {

@@ -23,15 +23,6 @@ SIZE_T MmSizeOfMdl(PVOID Base, SIZE_T Length)
     return sizeof(MDL) + sizeof(PFN_NUMBER) * ADDRESS_AND_SIZE_TO_SPAN_PAGES(Base, Length);
 }
 
-static VOID IopAppendMdl(PIRP Irp, PMDL Mdl, BOOLEAN Secondary)
-{
-    PMDL *Link = &Irp->MdlAddress;
-    while (Secondary && *Link != NULL) {
-        Link = &(*Link)->Next;
-    }
-    *Link = Mdl;
-}
-
 PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota, PIRP Irp)
 {
     UNREFERENCED_PARAMETER(ChargeQuota);
@@ -41,7 +32,11 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
     }
     MmInitializeMdl(Mdl, VirtualAddress, Length);
     if (Irp != NULL) {
-        IopAppendMdl(Irp, Mdl, SecondaryBuffer);
+        PMDL *Link = &Irp->MdlAddress;
+        while (SecondaryBuffer && *Link != NULL) {
+            Link = &(*Link)->Next;
+        }
+        *Link = Mdl;
     }
     return Mdl;
 }

@@ -42,16 +42,6 @@ static VOID IopDropDriver(PDRIVER_OBJECT Driver)
     ObDereferenceObject(Driver);
 }
 
-/* The I/O manager does this when DriverEntry has returned. */
-static VOID IopDevicesInitialized(PDRIVER_OBJECT Driver)
-{
-    KIRQL OldIrql = IopLockDatabase();
-    for (PDEVICE_OBJECT Device = Driver->DeviceObject; Device != NULL; Device = Device->NextDevice) {
-        Device->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
-    }
-    IopUnlockDatabase(OldIrql);
-}
-
 /* The driver goes, and its code with it. */
 static VOID IopStopAtDeviceLeft(PDRIVER_OBJECT Driver, PVOID Routine)
 {
@@ -61,23 +51,15 @@ static VOID IopStopAtDeviceLeft(PDRIVER_OBJECT Driver, PVOID Routine)
     }
 }
 
-static NTSTATUS IopCallDriverEntry(PDRIVER_INITIALIZE DriverEntry, PDRIVER_OBJECT Driver, PUNICODE_STRING RegistryPath)
-{
-    PKTHREAD Thread = KiCurrentThread();
-    KI_CALLBACK Callback;
-    KiBeginCallback(Thread, &Callback);
-    NTSTATUS Status = DriverEntry(Driver, RegistryPath);
-    KiEndCallback(Thread, &Callback, KiCallbackDriver, (PVOID)DriverEntry);
-    return Status;
-}
-
 NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OBJECT *DriverObject)
 {
     WCHAR NameBuffer[IOP_LONGEST_DRIVER_NAME];
     WCHAR PathBuffer[2 * IOP_LONGEST_DRIVER_NAME];
     UNICODE_STRING DriverName = {0, sizeof(NameBuffer), NameBuffer};
     UNICODE_STRING RegistryPath = {0, sizeof(PathBuffer), PathBuffer};
+    PKTHREAD Thread = KiCurrentThread();
     PDRIVER_OBJECT Driver;
+    KI_CALLBACK Callback;
     *DriverObject = NULL;
     if (!IopMakePath("\\Driver\\", Name, &DriverName) ||
         !IopMakePath("\\Registry\\Machine\\System\\CurrentControlSet\\Services\\", Name, &RegistryPath)) {
@@ -87,13 +69,19 @@ NTSTATUS IoTestLoadDriver(PDRIVER_INITIALIZE DriverEntry, PCSTR Name, PDRIVER_OB
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
-    Status = IopCallDriverEntry(DriverEntry, Driver, &RegistryPath);
+    KiBeginCallback(Thread, &Callback);
+    Status = DriverEntry(Driver, &RegistryPath);
+    KiEndCallback(Thread, &Callback, KiCallbackDriver, (PVOID)DriverEntry);
     if (!NT_SUCCESS(Status)) {
         IopStopAtDeviceLeft(Driver, (PVOID)DriverEntry);
         IopDropDriver(Driver);
         return Status;
     }
-    IopDevicesInitialized(Driver);
+    KIRQL OldIrql = IopLockDatabase();
+    for (PDEVICE_OBJECT Device = Driver->DeviceObject; Device != NULL; Device = Device->NextDevice) {
+        Device->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+    }
+    IopUnlockDatabase(OldIrql);
     *DriverObject = Driver;
     return Status;
 }
@@ -288,14 +276,7 @@ static NTSTATUS IopClaimDevice(PDEVICE_OBJECT Device)
     return Status;
 }
 
-/* A request without parameters, waited for. */
-static NTSTATUS IopSendAndWait(PFILE_OBJECT File, UCHAR MajorFunction)
-{
-    PIO_TEST_REQUEST Request = IoTestSend(File, MajorFunction);
-    return Request != NULL ? IoTestFinish(Request, NULL) : STATUS_INSUFFICIENT_RESOURCES;
-}
-
-/* The same without memory: closing cannot fail. */
+/* Sends a request without parameters and waits for it, without memory: closing cannot fail. */
 static VOID IopSendAtClose(PFILE_OBJECT File, UCHAR MajorFunction)
 {
     UCHAR Memory[IoSizeOfIrp(IOP_MOST_LOCATIONS)] DECLSPEC_ALIGN(MEMORY_ALLOCATION_ALIGNMENT);
@@ -325,7 +306,8 @@ NTSTATUS IoTestOpen(PDEVICE_OBJECT DeviceObject, PFILE_OBJECT *FileObject)
     }
     ObReferenceObject(DeviceObject);
     PFILE_OBJECT File = Object;
-    Status = IopSendAndWait(File, IRP_MJ_CREATE);
+    PIO_TEST_REQUEST Request = IoTestSend(File, IRP_MJ_CREATE);
+    Status = Request != NULL ? IoTestFinish(Request, NULL) : STATUS_INSUFFICIENT_RESOURCES;
     if (!NT_SUCCESS(Status)) {
         ObDereferenceObject(File);
         return Status;

@@ -577,11 +577,6 @@ PCSTR KiIrqlName(ULONG_PTR Irql)
     return Names[Irql] != NULL ? Names[Irql] : "level of a device";
 }
 
-static PCSTR KiPoolTypeName(ULONG_PTR PoolType)
-{
-    return PoolType & KI_PAGED_POOL ? "PagedPool" : PoolType & KI_NON_PAGED_POOL_NX ? "NonPagedPoolNx" : "NonPagedPool";
-}
-
 static VOID KiExplainTag(ULONG_PTR Tag, PSTR Buffer, SIZE_T Size)
 {
     CHAR Text[sizeof(ULONG) + 1] = "";
@@ -610,7 +605,9 @@ BOOLEAN KiExplainValue(PCSTR Meaning, ULONG_PTR Value, PSTR Buffer, SIZE_T Size)
         PCSTR Name = KiStatusName((NTSTATUS)Value);
         snprintf(Buffer, Size, "%s (0x%08X)", Name != NULL ? Name : "no known status", (ULONG)Value);
     } else if (KiEndsIn(Meaning, "pool type")) {
-        snprintf(Buffer, Size, "%s", KiPoolTypeName(Value));
+        snprintf(Buffer, Size, "%s", Value & KI_PAGED_POOL          ? "PagedPool"
+                                     : Value & KI_NON_PAGED_POOL_NX ? "NonPagedPoolNx"
+                                                                    : "NonPagedPool");
     } else if (KiEndsIn(Meaning, "tag")) {
         KiExplainTag(Value, Buffer, Size);
     } else if (strstr(Meaning, "ApcDisable") != NULL) {

@@ -378,7 +378,7 @@ VOID KiSetProcessBasePriority(KPRIORITY BasePriority);
 VOID KiSetProcessDisableBoost(BOOLEAN Disable);
 BOOLEAN KiSetProcessAffinity(KAFFINITY Affinity); /* FALSE: there are no such processors */
 KAFFINITY KiQueryProcessAffinity(VOID);          /* in group 0; 0: some threads are in another group */
-BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity); /* as far as the process is concerned */
+BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity); /* by the process's own setting */
 VOID KiAdoptProcessSettings(PKTHREAD Thread);    /* the current thread, which has just started */
 
 /* processor.c */

@@ -12,10 +12,12 @@ VOID KiSetOutsideOperations(const KI_OUTSIDE_OPERATIONS *Operations)
 
 VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside)
 {
+    /* no state of a local object: a mutant's is at most 1, every other one's at least 0 */
+    LONG State = Type == MutantObject ? 2 : -1;
     Header->WaitListHead.Flink = NULL;
     Header->WaitListHead.Blink = (PLIST_ENTRY)(PVOID)Outside;
     /* release: pairs with KiIsOutside */
-    __atomic_store_n(KiHeaderWord(Header), KiOutsideWord(Type), __ATOMIC_RELEASE);
+    __atomic_store_n(KiHeaderWord(Header), KiWithState((ULONG64)Type | KI_LOCKED, State), __ATOMIC_RELEASE);
 }
 
 /* Moving. */

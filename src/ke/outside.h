@@ -133,12 +133,6 @@ BOOLEAN KiCancelOutsideTimer(PDISPATCHER_HEADER Header);
 NTSTATUS KiQueryOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE_STATE State);
 ULONG64 KiReadOutsideHeader(PDISPATCHER_HEADER Header);  /* the word that it would have, unlocked */
 
-/* The word of an outside object. A mutant's state is at most 1, every other one's at least 0. */
-FORCEINLINE ULONG64 KiOutsideWord(ULONG Type)
-{
-    return KiWithState((ULONG64)Type | KI_LOCKED, Type == MutantObject ? 2 : -1);
-}
-
 /* For a header that was found locked, or where a few cycles do not matter. acquire: pairs with KiMoveOutside */
 FORCEINLINE BOOLEAN KiIsOutside(PDISPATCHER_HEADER Header)
 {

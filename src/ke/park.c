@@ -4,17 +4,6 @@
 #define KI_REPLY_CYCLES 200000
 #define KI_REPLY_LEAST_OFTEN 6 /* once in 64 */
 
-/* Should the thread spin for the reply to the wakeup that it has sent? */
-static BOOLEAN KiTakeReplyChance(PKTHREAD Thread)
-{
-    if (!Thread->WokeSleeper) {
-        return FALSE;
-    }
-    Thread->WokeSleeper = FALSE;
-    Thread->SpinSkipped += 1;
-    return (Thread->SpinSkipped & ((1u << Thread->SpinFailures) - 1)) == 0;
-}
-
 VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done)
 {
     if (Patience->Reply && Done) {
@@ -37,7 +26,11 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
         }
         return;
     }
-    Patience->Reply = Policy->Spin == KiSpinForReply && KiTakeReplyChance(Thread);
+    if (Policy->Spin == KiSpinForReply && Thread->WokeSleeper) { /* spin for the reply to the wakeup that it has sent? */
+        Thread->WokeSleeper = FALSE;
+        Thread->SpinSkipped += 1;
+        Patience->Reply = (Thread->SpinSkipped & ((1u << Thread->SpinFailures) - 1)) == 0;
+    }
     Patience->Spins = HalSpinsForCycles(Patience->Reply ? KI_REPLY_CYCLES
                                                         : Policy->SpinCycles +
                                                               Policy->SpinCyclesPerProcessor * KeNumberProcessors);

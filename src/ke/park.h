@@ -12,7 +12,8 @@
  *              queues the thread and blocks it.
  *
  * How long each stage lasts is a policy, and a policy is a row of KiParkPolicy below. Nothing else above hal spins, yields or
- * calls the host's wait, except for a stall, the clock's own sleep and NtYieldExecution (tests/checks/layering.py).
+ * calls the host's wait, except for a stall, the clock's own sleep and NtYieldExecution, and threads that await an event from outside
+ * the process, by a HalAwait function (tests/checks/layering.py).
  *
  * Use. The condition is a static inline function, so each call compiles to a loop of its own:
  *
@@ -24,8 +25,8 @@
  * plain case: sleep while the word has this value. A loop that has to do something else between two checks keeps its
  * own KI_PATIENCE and calls KiStayAwake (ex/pushlock.c). A loop that seldom waits at all, and retries a whole
  * operation, counts its rounds and calls KiBackOff: for (ULONG Round = 0; !Try(); Round += 1) KiBackOff(Round);
- * KiSleepShared sleeps on a word in memory that processes share, whose wakers may die: the caller looks again after each
- * sleep and chooses how long to trust them.
+ * KiSleepShared sleeps on a word in memory that processes share, whose wakers may die: the caller checks again after each
+ * sleep and limits its length.
  *
  * What holds for every policy:
  * 1. Suspension and termination. The host interrupt runs on the spinning or sleeping thread; the wait continues after
@@ -69,6 +70,7 @@
  *     Retry             gaps that double let one of the threads that compete for a list's head succeed
  *     Interrupt         a running target takes the interrupt at once, so the sender seldom sleeps
  *     Other             there is no waker, and naps let the other thread run
+ *     Asleep            no spin, which would only delay the host: the wait is long
  */
 #ifndef INTERLOCK_KE_PARK_H
 #define INTERLOCK_KE_PARK_H

@@ -115,21 +115,15 @@ FORCEINLINE PKI_WHEEL_SLOT KiOpenSlot(PKI_WHEEL Wheel, ULONG Number)
     return Slot;
 }
 
-FORCEINLINE ULONG KiSlotForTime(PKI_WHEEL Wheel, ULONG64 Time)
-{
-    if (Time <= Wheel->Time) {
-        return KI_WHEEL_DUE;
-    }
-    ULONG Level = (63 - (ULONG)__builtin_clzll(Time ^ Wheel->Time)) / KI_WHEEL_DIGIT;
-    ULONG Digit = (ULONG)(Time >> (Level * KI_WHEEL_DIGIT)) % KI_WHEEL_SLOTS;
-    return Level * KI_WHEEL_SLOTS + Digit;
-}
-
-/* Returns the number of the slot. */
+/* Returns the number of the slot: the level is that of the highest digit in which the time differs from the wheel's. */
 FORCEINLINE ULONG KiFileTimer(PKI_WHEEL Wheel, PKTIMER Timer)
 {
     ULONG64 Key = KiTimerKey(Timer);
-    ULONG Number = KiSlotForTime(Wheel, Key);
+    ULONG Number = KI_WHEEL_DUE;
+    if (Key > Wheel->Time) {
+        ULONG Level = (63 - (ULONG)__builtin_clzll(Key ^ Wheel->Time)) / KI_WHEEL_DIGIT;
+        Number = Level * KI_WHEEL_SLOTS + (ULONG)(Key >> (Level * KI_WHEEL_DIGIT)) % KI_WHEEL_SLOTS;
+    }
     PKI_WHEEL_SLOT Slot = KiOpenSlot(Wheel, Number);
     if (Key < Slot->Earliest) {
         Slot->Earliest = Key;

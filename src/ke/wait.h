@@ -237,7 +237,7 @@ FORCEINLINE BOOLEAN KiTrySetEventAtOnce(PRKEVENT Event, PLONG Previous)
     return !(Word & (KI_LOCKED | KI_WAITERS)) && KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, 1));
 }
 
-/* The documented functions but for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, once it has
+/* The documented functions, except for their end: after STATUS_USER_APC the caller runs KiDeliverUserApcs, once it has
    released what it holds, and STATUS_MUTANT_LIMIT_EXCEEDED is returned, not raised. */
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout);
@@ -284,7 +284,7 @@ FORCEINLINE NTSTATUS KiStatusOfIndex(NTSTATUS Status, ULONG Index, BOOLEAN Many)
 BOOLEAN KiTryConsumeAnyOf(PKI_WAIT Wait, NTSTATUS *Status); /* with such a status if it has many */
 NTSTATUS KiWaitMany(PKI_WAIT Wait); /* KiWait */
 NTSTATUS KiSplitManyStatus(NTSTATUS Status, PULONG Index); /* into a status of Windows and the index, or 0 */
-/* KeWaitForManyObjects, but for its end: see KiWaitForSingleObjectSlow. */
+/* KeWaitForManyObjects, except for its end: see KiWaitForSingleObjectSlow. */
 NTSTATUS KiWaitForManyObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
                               KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                               PKWAIT_BLOCK WaitBlockArray, PULONG Index);

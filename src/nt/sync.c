@@ -14,16 +14,9 @@ static EVENT_TYPE NtpEventTypeOf(PKEVENT Event)
     return KI_TYPE(KiReadHeader(&Event->Header)) == EventNotificationObject ? NotificationEvent : SynchronizationEvent;
 }
 
-static VOID NtpDescribeEvent(PVOID Object, POBP_NEW New)
-{
-    New->World.Type = NtpEventTypeOf(Object) == NotificationEvent ? WoNotificationEvent : WoSynchronizationEvent;
-    New->World.State = KeReadStateEvent(Object);
-}
-
 static const OBP_SHARING NtpEventSharing = {
     .Kinds = OBP_KIND(WoNotificationEvent) | OBP_KIND(WoSynchronizationEvent),
     .BodySize = sizeof(KEVENT),
-    .Describe = NtpDescribeEvent,
 };
 
 static OBJECT_TYPE NtpEventType = {
@@ -345,17 +338,9 @@ NTSTATUS NtSetHighWaitLowEventPair(HANDLE EventPairHandle)
 
 /* Semaphores. */
 
-static VOID NtpDescribeSemaphore(PVOID Object, POBP_NEW New)
-{
-    New->World.Type = WoSemaphore;
-    New->World.State = KeReadStateSemaphore(Object);
-    New->World.Limit = ((PKSEMAPHORE)Object)->Limit;
-}
-
 static const OBP_SHARING NtpSemaphoreSharing = {
     .Kinds = OBP_KIND(WoSemaphore),
     .BodySize = sizeof(KSEMAPHORE),
-    .Describe = NtpDescribeSemaphore,
 };
 
 static OBJECT_TYPE NtpSemaphoreType = {
@@ -470,16 +455,9 @@ typedef struct _NTP_MUTANT {
 
 static VOID NtpDeleteMutant(PVOID Object);
 
-static VOID NtpDescribeMutant(PVOID Object, POBP_NEW New)
-{
-    New->World.Type = WoMutant;
-    New->World.State = KeReadStateMutant(Object);
-}
-
 static const OBP_SHARING NtpMutantSharing = {
     .Kinds = OBP_KIND(WoMutant),
     .BodySize = sizeof(NTP_MUTANT),
-    .Describe = NtpDescribeMutant,
 };
 
 static OBJECT_TYPE NtpMutantType = {
@@ -661,12 +639,6 @@ typedef struct _NTP_KEYED_EVENT {
     BOOLEAN Global;
 } NTP_KEYED_EVENT, *PNTP_KEYED_EVENT;
 
-static VOID NtpDescribeKeyedEvent(PVOID Object, POBP_NEW New)
-{
-    UNREFERENCED_PARAMETER(Object);
-    New->World.Type = WoKeyedEvent;
-}
-
 static VOID NtpRepresentKeyedEvent(PVOID Proxy, POBP_SHARE Share)
 {
     UNREFERENCED_PARAMETER(Share);
@@ -676,7 +648,6 @@ static VOID NtpRepresentKeyedEvent(PVOID Proxy, POBP_SHARE Share)
 static const OBP_SHARING NtpKeyedEventSharing = {
     .Kinds = OBP_KIND(WoKeyedEvent),
     .BodySize = sizeof(NTP_KEYED_EVENT),
-    .Describe = NtpDescribeKeyedEvent,
     .Represent = NtpRepresentKeyedEvent,
 };
 

@@ -44,12 +44,6 @@ static VOID NtpDeleteTimer(PVOID Object)
     KeCancelTimer(NtpLocalTimer(Object));
 }
 
-static VOID NtpDescribeNewTimer(PVOID Object, POBP_NEW New)
-{
-    BOOLEAN Notification = KI_TYPE(KiReadHeader(&((PNTP_TIMER)Object)->Timer.Header)) == TimerNotificationObject;
-    New->World.Type = Notification ? WoNotificationTimer : WoSynchronizationTimer;
-}
-
 static VOID NtpQueueTimerApc(PKI_TIMER_CALL Call, ULARGE_INTEGER SystemTime);
 
 static VOID NtpRepresentTimer(PVOID Proxy, POBP_SHARE Share)
@@ -63,7 +57,6 @@ static VOID NtpRepresentTimer(PVOID Proxy, POBP_SHARE Share)
 static const OBP_SHARING NtpTimerSharing = {
     .Kinds = OBP_KIND(WoNotificationTimer) | OBP_KIND(WoSynchronizationTimer),
     .BodySize = sizeof(NTP_TIMER),
-    .Describe = NtpDescribeNewTimer,
     .Represent = NtpRepresentTimer,
 };
 

@@ -381,7 +381,7 @@ VOID ObpAdoptHandles(VOID)
 }
 
 /* After the library's own constructor, where the heap may not be used. From now on other processes can reach this
-   one.. */
+   one. */
 __attribute__((constructor)) static VOID ObpAdoptAtStart(VOID)
 {
     if (ObpAdoptionState != ObpNothingToAdopt) {

@@ -305,16 +305,9 @@ static VOID ObpRepresentDirectory(PVOID Proxy, POBP_SHARE Share)
     ObpInitializeDirectory(Proxy, NULL);
 }
 
-static VOID ObpDescribeDirectory(PVOID Object, POBP_NEW New)
-{
-    UNREFERENCED_PARAMETER(Object);
-    New->World.Type = WoDirectory;
-}
-
 const OBP_SHARING ObpDirectorySharing = {
     .Kinds = OBP_KIND(WoDirectory),
     .BodySize = sizeof(OBJECT_DIRECTORY),
-    .Describe = ObpDescribeDirectory,
     .Represent = ObpRepresentDirectory,
 };
 
@@ -334,7 +327,6 @@ static VOID ObpRepresentLink(PVOID Proxy, POBP_SHARE Share)
 static VOID ObpDescribeLink(PVOID Object, POBP_NEW New)
 {
     POBJECT_SYMBOLIC_LINK Link = Object;
-    New->World.Type = WoSymbolicLink;
     New->Target = (UNICODE_STRING){(USHORT)(Link->Length * sizeof(WCHAR)), (USHORT)(Link->Length * sizeof(WCHAR)),
                                    Link->Target};
     New->World.Target = &New->Target;
@@ -489,6 +481,23 @@ static NTSTATUS ObpFindInWorld(POBP_STEP Step)
     return NT_SUCCESS(Status) ? STATUS_OBJECT_NAME_EXISTS : Status;
 }
 
+/* Of an object that no other thread knows yet. Types without dispatcher objects have one kind. */
+static VOID ObpDescribe(PVOID Object, POBP_NEW New)
+{
+    const OBP_SHARING *Sharing = ObpHeaderOf(Object)->Type->Sharing;
+    if (ObpIsAlwaysSignaled(Object)) {
+        New->World.Type = (WO_TYPE)__builtin_ctz(Sharing->Kinds);
+    } else {
+        PDISPATCHER_HEADER Header = ObpDispatcherObject(Object);
+        New->World.Type = ObpKindOf(Header);
+        New->World.State = KI_STATE(KiReadHeader(Header));
+        New->World.Limit = New->World.Type == WoSemaphore ? CONTAINING_RECORD(Header, KSEMAPHORE, Header)->Limit : 0;
+    }
+    if (Sharing->Describe != NULL) {
+        Sharing->Describe(Object, New);
+    }
+}
+
 /* Creates the name, or finds it: STATUS_OBJECT_NAME_EXISTS. */
 static NTSTATUS ObpCreateOrFind(POBP_STEP Step)
 {
@@ -504,7 +513,7 @@ static NTSTATUS ObpCreateOrFind(POBP_STEP Step)
         NTSTATUS Found = ObpFindInWorld(Step);
         return Found == STATUS_OBJECT_NAME_NOT_FOUND ? Status : Found;
     }
-    Request->Type->Sharing->Describe(Request->NewObject, &New);
+    ObpDescribe(Request->NewObject, &New);
     if (New.World.Type == WoMutant && New.World.State == 0) {
         Status = WoWaiterOfCurrentThread(Step->View, &New.World.Owner);
     }

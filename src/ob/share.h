@@ -39,7 +39,7 @@ typedef struct _OBP_NEW {
 typedef struct _OBP_SHARING {
     ULONG Kinds;                     /* OBP_KIND of each WO_TYPE that an object of this type can be */
     SIZE_T BodySize;                 /* of a proxy */
-    VOID (*Describe)(PVOID Object, POBP_NEW New);     /* of an object that no other thread knows yet */
+    VOID (*Describe)(PVOID Object, POBP_NEW New);     /* adds to ObpDescribe; NULL: nothing */
     VOID (*Represent)(PVOID Proxy, POBP_SHARE Share); /* initializes a zeroed body as a proxy's; NULL: it only has a
                                                          header */
 } OBP_SHARING;

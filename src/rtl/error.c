@@ -487,7 +487,8 @@ static PRTLP_HANDLER RtlpUnlinkIfUnused(PRTLP_HANDLER Handler)
     return Handler;
 }
 
-/* Releases Previous, and returns the handler after it (Previous is NULL: the first) for use, or NULL. Last: none. */
+/* Releases Previous and returns the next handler, the first one if Previous is NULL; NULL: there are no more. Last: only
+   releases. */
 static PRTLP_HANDLER RtlpNextHandler(PLIST_ENTRY Head, PRTLP_HANDLER Previous, BOOLEAN Last)
 {
     PRTLP_HANDLER Unused = NULL;

@@ -60,30 +60,22 @@ PRTL_SPLAY_LINKS RtlSplay(PRTL_SPLAY_LINKS Links)
     return Links;
 }
 
-static PRTL_SPLAY_LINKS RtlpLeftmostSplay(PRTL_SPLAY_LINKS Node)
+PRTL_SPLAY_LINKS RtlSubtreeSuccessor(PRTL_SPLAY_LINKS Links)
 {
+    PRTL_SPLAY_LINKS Node = Links->RightChild;
     while (Node != NULL && Node->LeftChild != NULL) {
         Node = Node->LeftChild;
     }
     return Node;
 }
 
-static PRTL_SPLAY_LINKS RtlpRightmostSplay(PRTL_SPLAY_LINKS Node)
+PRTL_SPLAY_LINKS RtlSubtreePredecessor(PRTL_SPLAY_LINKS Links)
 {
+    PRTL_SPLAY_LINKS Node = Links->LeftChild;
     while (Node != NULL && Node->RightChild != NULL) {
         Node = Node->RightChild;
     }
     return Node;
-}
-
-PRTL_SPLAY_LINKS RtlSubtreeSuccessor(PRTL_SPLAY_LINKS Links)
-{
-    return RtlpLeftmostSplay(Links->RightChild);
-}
-
-PRTL_SPLAY_LINKS RtlSubtreePredecessor(PRTL_SPLAY_LINKS Links)
-{
-    return RtlpRightmostSplay(Links->LeftChild);
 }
 
 PRTL_SPLAY_LINKS RtlRealSuccessor(PRTL_SPLAY_LINKS Links)
@@ -195,13 +187,6 @@ static TABLE_SEARCH_RESULT RtlpFindGeneric(PRTL_GENERIC_TABLE Table, PVOID Buffe
     return Result;
 }
 
-/* The position cached by RtlGetElementGenericTable is no longer valid. */
-static VOID RtlpForgetOrder(PRTL_GENERIC_TABLE Table)
-{
-    Table->OrderedPointer = &Table->InsertOrderList;
-    Table->WhichOrderedElement = 0;
-}
-
 PVOID RtlInsertElementGenericTableFull(PRTL_GENERIC_TABLE Table, PVOID Buffer, CLONG BufferSize, PBOOLEAN NewElement,
                                        PVOID NodeOrParent, TABLE_SEARCH_RESULT SearchResult)
 {
@@ -248,7 +233,8 @@ BOOLEAN RtlDeleteElementGenericTable(PRTL_GENERIC_TABLE Table, PVOID Buffer)
     Table->TableRoot = RtlDelete(Links);
     RemoveEntryList(&Node->InsertOrder);
     Table->NumberGenericTableElements--;
-    RtlpForgetOrder(Table);
+    Table->OrderedPointer = &Table->InsertOrderList; /* what RtlGetElementGenericTable cached is no longer valid */
+    Table->WhichOrderedElement = 0;
     Table->FreeRoutine(Table, Node);
     return TRUE;
 }

@@ -490,15 +490,6 @@ static NTSTATUS RtlpCreateWait(PRTLP_WAIT Description, ULONG Flags, PRTLP_WAIT *
     return Status;
 }
 
-static VOID RtlpBeginWaiting(PRTLP_WAIT Registration)
-{
-    if (Registration->ByThread) {
-        TpPostWork(CONTAINING_RECORD(Registration->Object, TP_WORK, Object));
-    } else {
-        RtlpStartWait(Registration);
-    }
-}
-
 NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKFUNC Function, PVOID Context,
                          ULONG Milliseconds, ULONG Flags)
 {
@@ -527,7 +518,11 @@ NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMERCALLBACKF
     }
     if (NT_SUCCESS(Status)) {
         *WaitHandle = Registration; /* before the wait is set: the callback may need it */
-        RtlpBeginWaiting(Registration);
+        if (Registration->ByThread) {
+            TpPostWork(CONTAINING_RECORD(Registration->Object, TP_WORK, Object));
+        } else {
+            RtlpStartWait(Registration);
+        }
     }
     KiExitService(Thread);
     return Status;

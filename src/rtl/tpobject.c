@@ -733,15 +733,6 @@ static PTPP_OBJECT TppHoldNextMember(PTP_CLEANUP_GROUP Group, ULONG Release)
     return Held;
 }
 
-static ULONG TppBeginRelease(PTP_CLEANUP_GROUP Group)
-{
-    PKTHREAD Thread = KiEnterLocked(&Group->Lock);
-    Group->LastRelease += Group->LastRelease != MAXULONG ? 1 : 2; /* never 0 */
-    ULONG Release = Group->LastRelease;
-    KiExitLocked(&Group->Lock, Thread);
-    return Release;
-}
-
 /* Removes a cancelled object of this release from its list; NULL: there are none. */
 static PTPP_OBJECT TppTakeCancelled(PTP_CLEANUP_GROUP Group, ULONG Release)
 {
@@ -781,7 +772,10 @@ VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL Cancel
     PTPP_OBJECT Object;
     KiEnterService(Thread);
     TppEnterPools(CleanupGroup);
-    ULONG Release = TppBeginRelease(CleanupGroup);
+    KiEnterLocked(&CleanupGroup->Lock);
+    CleanupGroup->LastRelease += CleanupGroup->LastRelease != MAXULONG ? 1 : 2; /* never 0 */
+    ULONG Release = CleanupGroup->LastRelease;
+    KiExitLocked(&CleanupGroup->Lock, Thread);
     while ((Object = TppHoldNextMember(CleanupGroup, Release)) != NULL) {
         TppClose(Object, CancelPendingCallbacks ? TppCancellingGroup : TppGroup);
         TppDropHold(Object);

@@ -122,14 +122,6 @@ static VOID TracepAddWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contention)
     KiExitDispatcher(Thread);
 }
 
-/* The current hold begins: earlier waiting counts for no other hold. */
-static VOID TracepBeginHold(PTRACEP_WAITED Waited, ULONG64 Now)
-{
-    Waited->Since = Now;
-    Waited->Counted = Now;
-    Waited->Begins = Waited->Waiters * Now;
-}
-
 /* Acquired: otherwise the thread no longer waits. A sharer that joins others continues their hold. */
 static VOID TracepRemoveWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contention, ULONG64 Now, BOOLEAN Acquired)
 {
@@ -140,8 +132,10 @@ static VOID TracepRemoveWaiter(PKTHREAD Thread, const TRACE_CONTENTION *Contenti
         if (Waited != NULL) {
             Waited->Waiters -= 1;
             Waited->Begins -= Contention->Begin > Waited->Counted ? Contention->Begin : Waited->Counted;
-            if (Acquired && (Contention->Exclusive || !Waited->Shared)) {
-                TracepBeginHold(Waited, Now);
+            if (Acquired && (Contention->Exclusive || !Waited->Shared)) { /* a hold begins: earlier waiting does not count */
+                Waited->Since = Now;
+                Waited->Counted = Now;
+                Waited->Begins = Waited->Waiters * Now;
             }
             Waited->Shared = Acquired ? !Contention->Exclusive : Waited->Shared;
         }

@@ -550,20 +550,17 @@ static BOOLEAN TracepTryCreate(PTRACE_RECORDING Recording, TRACE_CONTENT Content
     return Recording->File != NULL;
 }
 
-static BOOLEAN TracepCreateInMemory(PTRACE_RECORDING Recording, HAL_FILE_PROBLEM *Problem)
-{
-    *Problem = (HAL_FILE_PROBLEM){0};
-    Recording->File = HalCreateMappedFile(NULL, Recording->Size, &Recording->Open, Problem);
-    return Recording->File != NULL;
-}
-
 static BOOLEAN TracepCreateFile(PTRACE_RECORDING Recording, TRACE_CONTENT Content, BOOLEAN WithId)
 {
-    HAL_FILE_PROBLEM Problem;
-    BOOLEAN Created = Recording->Pattern[0] == '\0'
-                          ? TracepCreateInMemory(Recording, &Problem)
-                          : TracepTryCreate(Recording, Content, WithId, &Problem) ||
-                                (Problem.InUse && TracepTryCreate(Recording, Content, TRUE, &Problem));
+    HAL_FILE_PROBLEM Problem = {0};
+    BOOLEAN Created;
+    if (Recording->Pattern[0] == '\0') {
+        Recording->File = HalCreateMappedFile(NULL, Recording->Size, &Recording->Open, &Problem);
+        Created = Recording->File != NULL;
+    } else {
+        Created = TracepTryCreate(Recording, Content, WithId, &Problem) ||
+                  (Problem.InUse && TracepTryCreate(Recording, Content, TRUE, &Problem));
+    }
     if (!Created) {
         HalPrint("interlock: %s: cannot write %s: %s; nothing is recorded\n", Recording->Setting,
                  Recording->Path[0] != '\0' ? Recording->Path : Recording->Output.Path, Problem.Text);

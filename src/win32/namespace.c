@@ -34,7 +34,7 @@ static PBASE_BOUNDARY BaseBoundaries; /* guarded by it: a descriptor is checked 
 
 /* Descriptors. */
 
-/* With the lock held: where the descriptor is linked; *result is NULL if there is no such one. */
+/* With the lock held: where the descriptor is linked; *result is NULL if it is in no list. */
 static PBASE_BOUNDARY *BaseFindBoundary(HANDLE Descriptor)
 {
     PBASE_BOUNDARY *Link = &BaseBoundaries;

@@ -659,7 +659,7 @@ static VOID BaseStoreGroups(const HAL_RELATION *Relation, PGROUP_AFFINITY Affini
     }
 }
 
-/* What is filled: the length that is needed, and the records as far as they fit. */
+/* A buffer that is filled with as many records as fit, and the length that all of them need. */
 typedef struct _BASE_RECORDS {
     PUCHAR Buffer;
     DWORD Room;

@@ -505,7 +505,7 @@ void _endthread(void)
     ExitThread(0);
 }
 
-/* What a thread sees of itself. */
+/* What a thread queries about itself. */
 
 PTEB NtCurrentTeb(VOID)
 {

@@ -143,13 +143,6 @@ static PBASE_REGION BaseRegionAt(ULONG_PTR Address)
     return Region != NULL && Address < Region->End ? Region : NULL;
 }
 
-static PBASE_SPAN BaseTakeSpare(PBASE_CHANGE Change)
-{
-    PBASE_SPAN Span = Change->Spare;
-    Change->Spare = Span->Next;
-    return Span;
-}
-
 static VOID BaseGiveSpare(PBASE_CHANGE Change, PBASE_SPAN Span)
 {
     Span->Next = Change->Spare;
@@ -163,7 +156,8 @@ static VOID BaseSplitSpan(PBASE_CHANGE Change, PBASE_SPAN Span, ULONG_PTR Addres
         Span = Span->Next;
     }
     if (Span != NULL && Span->Begin < Address) {
-        PBASE_SPAN Rest = BaseTakeSpare(Change);
+        PBASE_SPAN Rest = Change->Spare;
+        Change->Spare = Rest->Next;
         *Rest = *Span;
         Rest->Begin = Address;
         Span->End = Address;

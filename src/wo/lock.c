@@ -125,7 +125,7 @@ static BOOLEAN WopNap(PWO_VIEW View, ULONG64 *Value, ULONGLONG Nap)
         return FALSE;
     }
     BOOLEAN Over;
-    do { /* a signal ends a sleep, not the nap: with a signal every millisecond no nap would ever be over */
+    do { /* a signal ends the sleep, but not the nap: frequent signals must not prolong it forever */
         Over = !KiSleepShared(&World->LockWake, Wake, &Deadline);
         /* relaxed, both: hints, the caller reads the lock again */
     } while (!Over && __atomic_load_n(&World->LockWake, __ATOMIC_RELAXED) == Wake &&
@@ -192,7 +192,7 @@ BOOLEAN WopLock(PWO_VIEW View)
     } else {
         KiExitDispatcher(Thread);
     }
-    WopPoison(View, "another process says so"); /* which may have been killed before it had woken everybody */
+    WopPoison(View, "another process has detected it"); /* and may have been killed before it had woken all sleepers */
     return FALSE;
 }
 

@@ -583,7 +583,7 @@ VOID WopDeliverNotifications(PWO_VIEW View)
     } while (Block != NULL);
 }
 
-#define WO_LONGEST_ABSOLUTE_SLEEP 10000000ull /* a second: a clock step is noticed after that */
+#define WO_LONGEST_ABSOLUTE_SLEEP 10000000ull /* a second: a clock step is noticed no later */
 
 /* The time at which a timer is due, as interrupt time. */
 static ULONGLONG WopDueOf(PWO_OBJECT Timer)

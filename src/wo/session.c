@@ -26,15 +26,6 @@ VOID WoSetWatcher(const WO_WATCHER *Watcher)
     WopWatcher = Watcher;
 }
 
-static VOID WopUnwatch(PWO_WARD Ward)
-{
-    if (Ward->Watch != NULL) {
-        WopWatcher->Close(Ward->Watch);
-    }
-    Ward->Watch = NULL;
-    Ward->Key = 0;
-}
-
 static BOOLEAN WopIsWard(const WO_LISTED *Listed, ULONG Count, ULONG64 Key)
 {
     BOOLEAN Found = FALSE;
@@ -79,8 +70,12 @@ static BOOLEAN WopGuard(PWO_PLACE Place)
         Dead = FALSE;
         Soon = FALSE;
         for (ULONG Number = 0; Number < WO_WARDS; Number += 1) {
-            if (!WopIsWard(Wards, Count, Place->Ward[Number].Key)) {
-                WopUnwatch(&Place->Ward[Number]);
+            PWO_WARD Ward = &Place->Ward[Number];
+            if (!WopIsWard(Wards, Count, Ward->Key)) {
+                if (Ward->Watch != NULL) {
+                    WopWatcher->Close(Ward->Watch);
+                }
+                *Ward = (WO_WARD){.Key = 0};
             }
         }
         for (ULONG Number = 0; Number < Count; Number += 1) {
@@ -161,7 +156,7 @@ VOID WoNoteProcessEnd(VOID)
         PWO_PLACE Place = &WopPlaces[Number];
         PWO_VIEW View = &Place->View;
         if (WopIsAttached(Place) && WoIsPoisoned(View)) {
-            WopPoison(View, "another process says so"); /* as in WopLock: perhaps that one is the dead one */
+            WopPoison(View, "another process has detected it"); /* as in WopLock: it may be the one that has died */
         } else if (WopIsAttached(Place)) {
             PWO_PROCESS Self = WopRecord(View, View->Self, WoProcessRecord);
             if (Self != NULL) {

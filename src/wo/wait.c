@@ -751,7 +751,7 @@ static NTSTATUS WopTakeBoth(const WO_PART Parts[2])
     return First != STATUS_WAIT_0 ? First : Second;
 }
 
-/* The machine's world is locked last, by everybody. */
+/* Lock order: the machine's world is last. */
 NTSTATUS WoTryWaitForBoth(const WO_PART Parts[2])
 {
     ULONG Last = Parts[0].View->Machine ? 0 : 1;

@@ -5,7 +5,7 @@
 2. Only src/hal knows the host.
 3. Tracing is reached through its hooks, trace/trace.h, alone.
 4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS.
-5. Above hal only ke/park.h spins, yields, naps and sleeps in the host.
+5. Above hal only ke/park.h spins, yields, naps and sleeps in the host. A few files of PARKS await an event from outside the process.
 6. Only ke/ownthread.c starts threads of the library's own, and ps those of the program."""
 
 import re
@@ -36,10 +36,14 @@ DOORS = {
     "ObpQueryPathOfShared": "likewise",
 }
 PARKING = re.compile(r"\b(HalPause|HalPauseFor|HalGiveWay|HalDispatch\s*\.\s*(?:Wait|Yield)|HalWaitShared|HalYieldToOther|"
-                     r"HalClockWait)\s*\(")
-# Files that may: the parking layer, and those that wait for no other thread: a stall, the clock, NtYieldExecution.
+                     r"HalClockWait|HalAwait\w+)\s*\(")
+# Files that may: the parking layer, and those that wait for no other thread: a stall, the clock, NtYieldExecution, threads that
+# await the close of a descriptor, another process, a console event, a shortage of memory.
 PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/timer.c": re.compile(r"HalPause\b|HalClockWait\b"),
-         "src/nt/wait.c": re.compile(r"HalYieldToOther\b")}
+         "src/nt/wait.c": re.compile(r"HalYieldToOther\b"), "src/io/descriptor.c": re.compile(r"HalAwaitKeeperLoss\b"),
+         "src/ps/process.c": re.compile(r"HalAwaitProcess\b"), "src/wo/session.c": re.compile(r"HalAwaitBirth\b"),
+         "src/win32/program.c": re.compile(r"HalAwaitConsoleEvent\b"),
+         "src/win32/system.c": re.compile(r"HalAwaitMemoryPressure\b")}
 STARTING = re.compile(r"\bHalCreateThread\s*\(")
 STARTS = {"src/ke/ownthread.c", "src/ps/thread.c"}
 HOOKS = "trace.h"
@@ -223,6 +227,7 @@ PLANTED = {
     "a sleep beside the parking layer": ("src/ke/timer.c", "void f(void) { HalDispatch.Wait(a, 1, d); }\n"),
     "a yield beside the parking layer": ("src/ex/yield.c", "void f(void) { HalDispatch.Yield(); }\n"),
     "a sleep on a shared word beside the parking layer": ("src/wo/lock.c", "void f(void) { HalWaitShared(a, 1, d); }\n"),
+    "an event of the host that is awaited elsewhere": ("src/ex/wait.c", "void f(void) { HalAwaitProcess(1); }\n"),
     "a thread that is started beside ownthread.c": ("src/io/descriptor.c", "void f(void) { HalCreateThread(a, b, 0, c); }\n"),
     "an internal header of a higher layer": ("src/ke/b.c", "#include \"ob/obp.h\"\n"),
     "a public header of a higher layer": ("src/hal/b.c", "#include <interlock/ke.h>\n"),

@@ -7,7 +7,7 @@
 3. No macro has a name of one letter.
 4. A function that no public header declares is used somewhere: in the library, the debugger, the explorer or a test.
 5. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
-   each walk says how many of both it names."""
+   each walk says how many of both it names. No walk needs more than a dozen functions of one layer."""
 
 import collections
 import re
@@ -23,6 +23,7 @@ ONCE, SHADOWS, LETTERS, USED, WALKS = ("a function is defined once", "no static 
                                 "every function is used", "the walks are those of the code")
 USERS = ("src", "include", "kd", "lab", "tests", "tools", "races")
 WALK = re.compile(r"^\*\*(.+?)\*\* \(.*?; (\d+) in (\d+)\)\n(.*?)(?=^\*\*|^## |\Z)", re.M | re.S)
+MOST_OF_A_LAYER = 12
 ONE_LETTER = re.compile(r"^\s*#\s*define\s+([A-Za-z])\b", re.M)
 Tag = collections.namedtuple("Tag", "name path line kind static")
 
@@ -58,6 +59,10 @@ def wrong_walks(text, functions):
         files = set(re.findall(r"\b[a-z0-9]+/\w+\.[ch]\b", walk))
         if (len(names), len(files)) != (int(count), int(of_files)):
             yield f"{title}: it names {len(names)} functions in {len(files)} files"
+        layers = collections.Counter(tag.path.split("/")[1] for name in names for tag in functions.get(name, []))
+        for layer, number in layers.items():
+            if number > MOST_OF_A_LAYER:
+                yield f"{title}: it needs {number} functions of {layer}"
         for name in sorted(names):
             if not {tag.path for tag in functions.get(name, [])} & {f"src/{file}" for file in files}:
                 yield f"{title}: {name} is in none of its files"
@@ -111,6 +116,7 @@ CLEAN = {
                "static int KiHelp(void) { return 1; }\n",
     "docs/architecture.md": "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c) calls `KiRun`.\n\n## Next\n`KiNone`\n",
     "src/ke/a.c": "int KiWalk(void) { return KiRun(); }\nint KiRun(void) { return KiWalk(); }\n",
+    "src/ke/many.c": "".join(f"int KiMany{step}(void) {{ return KiMany{(step + 1) % 13}(); }}\n" for step in range(13)),
     "src/b.c": "int KeOpen(int x)\n{\n#ifdef A\n    return KiRead(x);\n#else\n    return KiTwice(0);\n#endif\n}\n",
 }
 PLANTED = {
@@ -126,6 +132,9 @@ PLANTED = {
     "a function that only a comment calls": (USED, "src/c.c", "/* KiLost() */\nint KiLost(void);\nint KiLost(void) { return 1; }\n"),
     "a walk that names a function of another file": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 1 in 1)\n1. `KiHelp` (ke/a.c).\n"),
     "a walk that counts wrong": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c).\n"),
+    "a walk through too many functions of a layer":
+        (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 13 in 1)\n1. " + ", ".join(f"`KiMany{step}`" for step in range(13)) +
+         " (ke/many.c).\n"),
     "a walk through a file of no function": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 1 in 2)\n1. `KiWalk` (ke/a.c, ke/none.c).\n"),
 }
 
