@@ -419,7 +419,6 @@ FORCEINLINE BOOLEAN NtpTryReleaseBorrowedSemaphore(HANDLE SemaphoreHandle, LONG 
 static DECLSPEC_NOINLINE NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG Previous)
 {
     PVOID Semaphore;
-    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status =
         ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
     if (NT_SUCCESS(Status)) {
@@ -435,9 +434,10 @@ NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG Pre
     if (ReleaseCount <= 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    NTSTATUS Status = NtpTryReleaseBorrowedSemaphore(SemaphoreHandle, ReleaseCount, &Previous)
-                          ? STATUS_SUCCESS
-                          : NtpReleaseSemaphore(SemaphoreHandle, ReleaseCount, &Previous);
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (!NtpTryReleaseBorrowedSemaphore(SemaphoreHandle, ReleaseCount, &Previous)) {
+        Status = NTP_SERVICE(NtpReleaseSemaphore(SemaphoreHandle, ReleaseCount, &Previous));
+    }
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }
@@ -609,7 +609,6 @@ FORCEINLINE BOOLEAN NtpTryReleaseBorrowedMutant(HANDLE MutantHandle, PLONG Previ
 static DECLSPEC_NOINLINE NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG Previous)
 {
     PVOID Mutant;
-    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObpReferenceByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant);
     if (NT_SUCCESS(Status)) {
         Status = KiReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE, Previous);
@@ -621,8 +620,10 @@ static DECLSPEC_NOINLINE NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG Pr
 NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
 {
     LONG Previous;
-    NTSTATUS Status = NtpTryReleaseBorrowedMutant(MutantHandle, &Previous) ? STATUS_SUCCESS
-                                                                           : NtpReleaseMutant(MutantHandle, &Previous);
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (!NtpTryReleaseBorrowedMutant(MutantHandle, &Previous)) {
+        Status = NTP_SERVICE(NtpReleaseMutant(MutantHandle, &Previous));
+    }
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }
