@@ -30,13 +30,17 @@ def table(headings, lines):
 
 
 def kind_of(record):
-    """Two words for the kind of processor: the name of its file, with a hyphen and in small letters."""
+    """The brand in two words, and what tells its generations apart: the family, or, as all of Intel's are of family 6,
+    the model. The name of the record's file, with hyphens and in small letters."""
     name = re.sub(r"\(.*?\)|@.*|,.*|\b(CPU|Processor)\b", " ", record["machine"]["processor"])
-    return " ".join(name.split()[:2]) or "unknown"
+    words = name.split()[:2] or ["unknown"]
+    numbers = dict(part.split(" ", 1) for part in record["machine"].get("model", "").split(", ") if " " in part)
+    generation = "model" if words[0] == "Intel" else "family"
+    return " ".join(words) + (f", {generation} {numbers[generation]}" if numbers.get(generation) else "")
 
 
 def file_of(record):
-    return kind_of(record).lower().replace(" ", "-") + ".json"
+    return kind_of(record).lower().replace(",", "").replace(" ", "-") + ".json"
 
 
 def best_of(row, side, fairness):

@@ -59,6 +59,16 @@ class Processors(unittest.TestCase):
         for processor, file in kinds.items():
             self.assertEqual(document.file_of({"machine": {"processor": processor}}), file)
 
+    def test_generations_of_one_brand_are_different_kinds(self):
+        kinds = {("AMD EPYC", "family 25, model 17, stepping 1"): "AMD EPYC, family 25",
+                 ("AMD EPYC", "family 26, model 2, stepping 1"): "AMD EPYC, family 26",
+                 ("Intel(R) Xeon(R) Processor @ 2.30GHz", "family 6, model 143, stepping 8"): "Intel Xeon, model 143",
+                 ("ARM", "family , model , stepping "): "ARM"}
+        for (processor, model), kind in kinds.items():
+            self.assertEqual(document.kind_of({"machine": {"processor": processor, "model": model}}), kind)
+        machine = {"processor": "AMD EPYC", "model": "family 26, model 2, stepping 1"}
+        self.assertEqual(document.file_of({"machine": machine}), "amd-epyc-family-26.json")
+
 
 if __name__ == "__main__":
     unittest.main()

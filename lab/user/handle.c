@@ -180,3 +180,82 @@ LAB_SCENARIO(handle_borrowed_opened_again, .Setup = setup_two, .Threads = {user_
              .Finish = second_is_unset);
 LAB_SCENARIO(handle_borrowed_opened_again_c11, .Setup = setup_two, .Threads = {user_of_either, reopener},
              .Finish = second_is_unset, .Model = "c11", .StaleReads = 2);
+
+/* Mutants and semaphores are borrowed too: a waiter comes while the owner releases, or the handle is closed in between. */
+static int inside;
+static LONG passes;
+
+static void setup_borrowable_mutant(void)
+{
+    LabAssert(NtCreateMutant(&event, MUTANT_ALL_ACCESS, NULL, FALSE) == STATUS_SUCCESS);
+    make_borrowable(event);
+}
+
+static void owner(void)
+{
+    NTSTATUS status = NtWaitForSingleObject(event, FALSE, NULL);
+    LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    if (status == STATUS_SUCCESS) {
+        LabAssert(__atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED) == 1);
+        passes += 1;
+        __atomic_sub_fetch(&inside, 1, __ATOMIC_RELAXED);
+        status = NtReleaseMutant(event, NULL);
+        LabAssert(status == STATUS_SUCCESS || status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void owner_again(void)
+{
+    LONG before = 1;
+    if (NtWaitForSingleObject(event, FALSE, NULL) == STATUS_SUCCESS) {
+        owner();
+        NTSTATUS status = NtReleaseMutant(event, &before);
+        LabAssert((status == STATUS_SUCCESS && before == 0) || status == STATUS_INVALID_HANDLE);
+    }
+}
+
+static void free_again(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    LabAssert(passes == 2 && NtWaitForSingleObject(event, FALSE, &now) == STATUS_SUCCESS);
+    LabAssert(NtReleaseMutant(event, NULL) == STATUS_SUCCESS);
+    LabAssert(NtReleaseMutant(event, NULL) == STATUS_MUTANT_NOT_OWNED);
+    LabAssert(NtClose(event) == STATUS_SUCCESS);
+}
+LAB_SCENARIO(handle_borrowed_mutant, .Setup = setup_borrowable_mutant, .Threads = {owner, owner}, .Finish = free_again);
+LAB_SCENARIO(handle_borrowed_mutant_c11, .Setup = setup_borrowable_mutant, .Threads = {owner, owner},
+             .Finish = free_again, .Model = "c11", .StaleReads = 2);
+LAB_SCENARIO(handle_borrowed_mutant_again, .Setup = setup_borrowable_mutant, .Threads = {owner_again, owner},
+             .Finish = free_again);
+LAB_SCENARIO(handle_borrowed_mutant_against_close, .Setup = setup_borrowable_mutant, .Threads = {owner, closer},
+             .Finish = closed_once);
+
+static void setup_borrowable_semaphore(void)
+{
+    LabAssert(NtCreateSemaphore(&event, SEMAPHORE_ALL_ACCESS, NULL, 0, 1) == STATUS_SUCCESS);
+    make_borrowable(event);
+}
+
+static void releaser(void)
+{
+    LONG before = -1;
+    NTSTATUS status = NtReleaseSemaphore(event, 1, &before);
+    LabAssert((status == STATUS_SUCCESS && before == 0) || status == STATUS_SEMAPHORE_LIMIT_EXCEEDED ||
+              status == STATUS_INVALID_HANDLE);
+}
+
+static void taker(void)
+{
+    LabAssert(NtWaitForSingleObject(event, FALSE, NULL) == STATUS_SUCCESS);
+}
+
+static void closed_at_last(void)
+{
+    LabAssert(NtClose(event) == STATUS_SUCCESS);
+}
+LAB_SCENARIO(handle_borrowed_semaphore, .Setup = setup_borrowable_semaphore, .Threads = {releaser, taker},
+             .Finish = closed_at_last);
+LAB_SCENARIO(handle_borrowed_semaphore_twice, .Setup = setup_borrowable_semaphore, .Threads = {releaser, releaser, taker},
+             .Finish = closed_at_last);
+LAB_SCENARIO(handle_borrowed_semaphore_against_close, .Setup = setup_borrowable_semaphore, .Threads = {releaser, closer},
+             .Finish = closed_once);

@@ -81,36 +81,35 @@ static DECLSPEC_NOINLINE VOID ExpAwaitSpinLockExclusive(PKTHREAD Thread, PEX_SPI
     }
 }
 
-FORCEINLINE VOID ExpAcquireSpinLockShared(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
+/* Site: the return address of the call. */
+FORCEINLINE VOID ExpAcquireSpinLockShared(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock, PVOID Site)
 {
     LONG Word = 0;
     KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
     if (__builtin_expect(!ExpTryAcquireSpinLockShared(SpinLock, &Word), 0)) {
         ExpAwaitSpinLockShared(Thread, SpinLock);
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock);
+    KiNoteAcquiredAt(Thread, (PVOID)SpinLock, KiHoldShared, KiOrderSharedSpinLock, Site);
 }
 
-FORCEINLINE VOID ExpAcquireSpinLockExclusive(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
+FORCEINLINE VOID ExpAcquireSpinLockExclusive(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock, PVOID Site)
 {
     LONG Word = 0;
     KiVerifyAcquire(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
     if (__builtin_expect(!ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE), 0)) {
         ExpAwaitSpinLockExclusive(Thread, SpinLock, Word);
     }
-    KiNoteAcquired(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock);
+    KiNoteAcquiredAt(Thread, (PVOID)SpinLock, KiHoldExclusive, KiOrderSharedSpinLock, Site);
 }
 
-FORCEINLINE VOID ExpReleaseSpinLockShared(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
+FORCEINLINE VOID ExpReleaseSpinLockShared(PEX_SPIN_LOCK SpinLock)
 {
-    KiVerifyRelease(Thread, (PVOID)SpinLock, KiHoldShared);
     /* release: pairs with ExpChangeSpinLock */
     __atomic_fetch_sub(SpinLock, 1, __ATOMIC_RELEASE);
 }
 
-FORCEINLINE VOID ExpReleaseSpinLockExclusive(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock)
+FORCEINLINE VOID ExpReleaseSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 {
-    KiVerifyRelease(Thread, (PVOID)SpinLock, KiHoldExclusive);
     /* release: pairs with ExpChangeSpinLock */
     __atomic_fetch_and(SpinLock, ~EXP_EXCLUSIVE, __ATOMIC_RELEASE);
 }
@@ -119,7 +118,7 @@ KIRQL ExAcquireSpinLockShared(PEX_SPIN_LOCK SpinLock)
 {
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    ExpAcquireSpinLockShared(Thread, SpinLock);
+    ExpAcquireSpinLockShared(Thread, SpinLock, __builtin_return_address(0));
     return OldIrql;
 }
 
@@ -127,18 +126,42 @@ KIRQL ExAcquireSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 {
     PKTHREAD Thread = KiCurrentThread();
     KIRQL OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    ExpAcquireSpinLockExclusive(Thread, SpinLock);
+    ExpAcquireSpinLockExclusive(Thread, SpinLock, __builtin_return_address(0));
     return OldIrql;
+}
+
+/* Already at DISPATCH_LEVEL. Without the verifier the thread matters only if it has to wait, so the common paths do not look
+   it up. */
+
+static DECLSPEC_NOINLINE VOID ExpAcquireSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock, PVOID Site)
+{
+    ExpAcquireSpinLockShared(KiCurrentThread(), SpinLock, Site);
+}
+
+static DECLSPEC_NOINLINE VOID ExpAcquireExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock, PVOID Site)
+{
+    ExpAcquireSpinLockExclusive(KiCurrentThread(), SpinLock, Site);
+}
+
+static DECLSPEC_NOINLINE VOID ExpVerifyReleaseFromDpcLevel(PEX_SPIN_LOCK SpinLock, KI_HOLD Hold)
+{
+    KiVerifyRelease(KiCurrentThread(), (PVOID)SpinLock, Hold);
 }
 
 VOID ExAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    ExpAcquireSpinLockShared(KiCurrentThread(), SpinLock);
+    LONG Word = 0;
+    if (__builtin_expect(KiVerifierEnabled || !ExpTryAcquireSpinLockShared(SpinLock, &Word), FALSE)) {
+        ExpAcquireSharedAtDpcLevel(SpinLock, __builtin_return_address(0));
+    }
 }
 
 VOID ExAcquireSpinLockExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    ExpAcquireSpinLockExclusive(KiCurrentThread(), SpinLock);
+    LONG Word = 0;
+    if (__builtin_expect(KiVerifierEnabled || !ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE), FALSE)) {
+        ExpAcquireExclusiveAtDpcLevel(SpinLock, __builtin_return_address(0));
+    }
 }
 
 LOGICAL ExTryAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock)
@@ -183,23 +206,31 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 VOID ExReleaseSpinLockShared(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ExpReleaseSpinLockShared(Thread, SpinLock);
+    KiVerifyRelease(Thread, (PVOID)SpinLock, KiHoldShared);
+    ExpReleaseSpinLockShared(SpinLock);
     KiLowerIrql(Thread, OldIrql);
 }
 
 VOID ExReleaseSpinLockExclusive(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql)
 {
     PKTHREAD Thread = KiCurrentThread();
-    ExpReleaseSpinLockExclusive(Thread, SpinLock);
+    KiVerifyRelease(Thread, (PVOID)SpinLock, KiHoldExclusive);
+    ExpReleaseSpinLockExclusive(SpinLock);
     KiLowerIrql(Thread, OldIrql);
 }
 
 VOID ExReleaseSpinLockSharedFromDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    ExpReleaseSpinLockShared(KiCurrentThread(), SpinLock);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyReleaseFromDpcLevel(SpinLock, KiHoldShared);
+    }
+    ExpReleaseSpinLockShared(SpinLock);
 }
 
 VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    ExpReleaseSpinLockExclusive(KiCurrentThread(), SpinLock);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        ExpVerifyReleaseFromDpcLevel(SpinLock, KiHoldExclusive);
+    }
+    ExpReleaseSpinLockExclusive(SpinLock);
 }

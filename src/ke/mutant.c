@@ -146,6 +146,30 @@ BOOLEAN KiTryAcquireMutant(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
     }
 }
 
+/* The caller is in a dispatcher section. A mutant that the verifier watches, or that disables APCs, is left to the slow path. */
+BOOLEAN KiTryAcquireMutantAtOnce(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status)
+{
+    PDISPATCHER_HEADER Header = &Mutant->Header;
+    ULONG64 Word = KiReadHeader(Header);
+    if (__builtin_expect((Word & KI_LOCKED) != 0, FALSE)) {
+        return KiTryConsumeOutsideAtOnce(Header, Thread, Status);
+    }
+    if (__builtin_expect(Mutant->ApcDisable != 0 || Thread->DpcDepth != 0, FALSE)) {
+        return FALSE;
+    }
+    *Status = STATUS_SUCCESS;
+    if (KI_STATE(Word) <= 0) {
+        return KiOwnsMutant(Header, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT &&
+               KiCompareExchangeHeader(Header, &Word, KiWithState(Word, KI_STATE(Word) - 1));
+    }
+    if (!KiCompareExchangeHeader(Header, &Word, KiWithState(Word, 0))) {
+        return FALSE;
+    }
+    *Status = KiGiveMutant(Mutant, Thread);
+    InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry);
+    return TRUE;
+}
+
 /* Releasing. */
 
 static DECLSPEC_NOINLINE VOID KiFreeMutantSlow(PKMUTANT Mutant, KPRIORITY Increment, PKTHREAD Owner)
@@ -226,6 +250,32 @@ FORCEINLINE NTSTATUS KiReleaseOwnMutant(PRKMUTANT Mutant, KPRIORITY Increment, B
 NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait, PLONG PreviousCount)
 {
     return KiReleaseOwnMutant(Mutant, Increment, Abandoned, Wait, PreviousCount);
+}
+
+/* The caller is in a dispatcher section. Waiters, and what KiTryAcquireMutantAtOnce leaves to the slow path, are left to it. */
+BOOLEAN KiTryReleaseMutantAtOnce(PKMUTANT Mutant, PKTHREAD Thread, PLONG PreviousCount)
+{
+    ULONG64 Word = KiReadHeader(&Mutant->Header);
+    if (!KiOwnsMutant(&Mutant->Header, Thread)) {
+        PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
+        return Outside != NULL && KiOutsideOperations->TryReleaseMutantAtOnce(Outside, Thread, PreviousCount);
+    }
+    if (__builtin_expect((Word & (KI_LOCKED | KI_WAITERS | KI_MUTANT_DPC_ACTIVE)) || Mutant->ApcDisable != 0, FALSE)) {
+        return FALSE;
+    }
+    *PreviousCount = KI_STATE(Word);
+    if (KI_STATE(Word) < 0) {
+        return KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, KI_STATE(Word) + 1));
+    }
+    /* relaxed, both: see KiOwnsMutant in wait.h */
+    __atomic_store_n(&Mutant->OwnerThread, NULL, __ATOMIC_RELAXED);
+    RemoveEntryList(&Mutant->MutantListEntry);
+    if (KiCompareExchangeHeader(&Mutant->Header, &Word, KiWithState(Word, 1))) {
+        return TRUE;
+    }
+    InsertTailList(&Thread->MutantListHead, &Mutant->MutantListEntry); /* a waiter came: it is still owned */
+    __atomic_store_n(&Mutant->OwnerThread, Thread, __ATOMIC_RELAXED);
+    return FALSE;
 }
 
 LONG KeReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandoned, BOOLEAN Wait)

@@ -66,7 +66,9 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
     NTSTATUS (*ChangeEvent)(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Change, PLONG Previous);
     /* What one compare-exchange can do, without a lock. FALSE: nothing has happened, the slow path decides. */
     BOOLEAN (*TrySetEventAtOnce)(PKI_OUTSIDE Event, PLONG Previous);
-    BOOLEAN (*TryConsumeAtOnce)(PKI_OUTSIDE Object);
+    BOOLEAN (*TryReleaseSemaphoreAtOnce)(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous);
+    BOOLEAN (*TryReleaseMutantAtOnce)(PKI_OUTSIDE Mutant, PKTHREAD Thread, PLONG Previous);
+    BOOLEAN (*TryConsumeAtOnce)(PKI_OUTSIDE Object, PKTHREAD Thread, NTSTATUS *Status);
     NTSTATUS (*ReleaseSemaphore)(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous);
     NTSTATUS (*ReleaseMutant)(PKI_OUTSIDE Mutant, PKTHREAD Thread, BOOLEAN Abandoned, PLONG Previous);
     /* DueTime: as for KeSetTimer */
@@ -145,17 +147,17 @@ FORCEINLINE PKI_OUTSIDE KiOutsideOf(PDISPATCHER_HEADER Header) /* NULL: it is lo
     return KiIsOutside(Header) ? (PKI_OUTSIDE)(PVOID)Header->WaitListHead.Blink : NULL;
 }
 
-/* KiTrySetEventAtOnce and KiTryConsumeAtOnce, for a header that they have found locked. */
+/* The functions AtOnce of wait.h, for a header that they have found locked. */
 FORCEINLINE BOOLEAN KiTrySetOutsideAtOnce(PDISPATCHER_HEADER Header, PLONG Previous)
 {
     PKI_OUTSIDE Outside = KiOutsideOf(Header);
     return Outside != NULL && KiOutsideOperations->TrySetEventAtOnce(Outside, Previous);
 }
 
-FORCEINLINE BOOLEAN KiTryConsumeOutsideAtOnce(PDISPATCHER_HEADER Header)
+FORCEINLINE BOOLEAN KiTryConsumeOutsideAtOnce(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Status)
 {
     PKI_OUTSIDE Outside = KiOutsideOf(Header);
-    return Outside != NULL && KiOutsideOperations->TryConsumeAtOnce(Outside);
+    return Outside != NULL && KiOutsideOperations->TryConsumeAtOnce(Outside, Thread, Status);
 }
 
 #endif

@@ -57,6 +57,20 @@ NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Ad
     return KiReleaseSemaphoreInline(Semaphore, Increment, Adjustment, Wait, PreviousCount);
 }
 
+/* A refused release is left to the slow path, which reports it. */
+BOOLEAN KiTryReleaseSemaphoreAtOnce(PRKSEMAPHORE Semaphore, LONG Adjustment, PLONG PreviousCount)
+{
+    ULONG64 Word = KiReadHeader(&Semaphore->Header);
+    ULONG64 New = Word;
+    if (__builtin_expect((Word & KI_LOCKED) != 0, FALSE)) {
+        PKI_OUTSIDE Outside = KiOutsideOf(&Semaphore->Header);
+        return Outside != NULL && KiOutsideOperations->TryReleaseSemaphoreAtOnce(Outside, Adjustment, PreviousCount);
+    }
+    *PreviousCount = KI_STATE(Word);
+    return !(Word & KI_WAITERS) && KiUpdateCount(&Semaphore->Header, &New, &Adjustment) &&
+           KiCompareExchangeHeader(&Semaphore->Header, &Word, New);
+}
+
 LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
 {
     LONG Previous;

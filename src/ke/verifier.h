@@ -37,11 +37,17 @@ FORCEINLINE VOID KiVerifyAcquire(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_O
     }
 }
 
-FORCEINLINE VOID KiNoteAcquired(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind)
+/* Site: the return address of the call. */
+FORCEINLINE VOID KiNoteAcquiredAt(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind, PVOID Site)
 {
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        KiAddHeldLock(Thread, Lock, Hold, Kind, __builtin_return_address(0));
+        KiAddHeldLock(Thread, Lock, Hold, Kind, Site);
     }
+}
+
+FORCEINLINE VOID KiNoteAcquired(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold, KI_ORDER_KIND Kind)
+{
+    KiNoteAcquiredAt(Thread, Lock, Hold, Kind, __builtin_return_address(0));
 }
 
 /* Before the release. */

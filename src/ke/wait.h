@@ -210,8 +210,8 @@ FORCEINLINE BOOLEAN KiMayTakeAtOnce(PKTHREAD Thread)
     return !(Thread->WaitNext & KI_WAIT_NEXT_SIGNALED) && Thread->Irql < DISPATCH_LEVEL;
 }
 
-/* KiNotAtOnce: the object is a mutant, or not signaled, or another thread was faster, or something precedes the wait. */
-typedef enum _KI_AT_ONCE { KiNotAtOnce, KiConsumedAtOnce, KiLockedAtOnce } KI_AT_ONCE;
+/* KiNotAtOnce: the object is not signaled, or another thread was faster, or something precedes the wait. */
+typedef enum _KI_AT_ONCE { KiNotAtOnce, KiConsumedAtOnce, KiLockedAtOnce, KiMutantAtOnce } KI_AT_ONCE;
 
 FORCEINLINE KI_AT_ONCE KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Alertable)
 {
@@ -223,11 +223,17 @@ FORCEINLINE KI_AT_ONCE KiTryConsumeAtOnce(PDISPATCHER_HEADER Header, BOOLEAN Ale
     if (__builtin_expect((Word & KI_LOCKED) != 0, FALSE)) {
         return KiLockedAtOnce;
     }
-    return KI_STATE(Word) > 0 && KI_TYPE(Word) != MutantObject &&
-                   KiCompareExchangeHeader(Header, &Word, KiConsumed(Word))
-               ? KiConsumedAtOnce
-               : KiNotAtOnce;
+    if (KI_TYPE(Word) == MutantObject) {
+        return KiMutantAtOnce;
+    }
+    return KI_STATE(Word) > 0 && KiCompareExchangeHeader(Header, &Word, KiConsumed(Word)) ? KiConsumedAtOnce : KiNotAtOnce;
 }
+
+/* semaphore.c, mutant.c: as the next one, for KiReleaseSemaphore, for KiTryAcquireMutant and for KiReleaseMutant. Of a mutant
+   they also change what only Thread changes: the owner and the list of its mutants. */
+BOOLEAN KiTryReleaseSemaphoreAtOnce(PRKSEMAPHORE Semaphore, LONG Adjustment, PLONG PreviousCount);
+BOOLEAN KiTryAcquireMutantAtOnce(PKMUTANT Mutant, PKTHREAD Thread, NTSTATUS *Status);
+BOOLEAN KiTryReleaseMutantAtOnce(PKMUTANT Mutant, PKTHREAD Thread, PLONG PreviousCount);
 
 /* KeSetEvent if one compare-exchange can do it. FALSE: nothing has happened. */
 FORCEINLINE BOOLEAN KiTrySetEventAtOnce(PRKEVENT Event, PLONG Previous)

@@ -389,21 +389,40 @@ NTSTATUS NtOpenSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK DesiredAccess, POB
     return NTP_SERVICE(ObpOpenHandle(&NtpSemaphoreType, ObjectAttributes, DesiredAccess, SemaphoreHandle));
 }
 
-NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+FORCEINLINE BOOLEAN NtpTryReleaseBorrowedSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG Previous)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Semaphore = ObpTryBorrowByHandle(Thread, SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType);
+    BOOLEAN Released = FALSE;
+    if (Semaphore != NULL) {
+        Released = KiTryReleaseSemaphoreAtOnce(Semaphore, ReleaseCount, Previous);
+        ObpEndBorrowing(Thread);
+    }
+    return Released;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS NtpReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG Previous)
 {
     PVOID Semaphore;
+    NTSTATUS Status =
+        ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
+    if (NT_SUCCESS(Status)) {
+        Status = KiReleaseSemaphore(Semaphore, SEMAPHORE_INCREMENT, ReleaseCount, FALSE, Previous);
+        ObpDereferenceObject(Semaphore);
+    }
+    return Status;
+}
+
+NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount)
+{
     LONG Previous;
     if (ReleaseCount <= 0) {
         return STATUS_INVALID_PARAMETER;
     }
-    NTP_SERVICE_UNTIL_RETURN();
-    NTSTATUS Status =
-        ObpReferenceByHandle(SemaphoreHandle, SEMAPHORE_MODIFY_STATE, &NtpSemaphoreType, UserMode, &Semaphore);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (!NtpTryReleaseBorrowedSemaphore(SemaphoreHandle, ReleaseCount, &Previous)) {
+        Status = NTP_SERVICE(NtpReleaseSemaphore(SemaphoreHandle, ReleaseCount, &Previous));
     }
-    Status = KiReleaseSemaphore(Semaphore, SEMAPHORE_INCREMENT, ReleaseCount, FALSE, &Previous);
-    ObpDereferenceObject(Semaphore);
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }
@@ -468,7 +487,6 @@ static OBJECT_TYPE NtpMutantType = {
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = FIELD_OFFSET(NTP_MUTANT, Mutant),
     .OwnsMemory = TRUE,
-    .NeverBorrowed = TRUE, /* the owner lists what it owns */
     .DeleteProcedure = NtpDeleteMutant,
     .Sharing = &NtpMutantSharing,
 };
@@ -554,17 +572,36 @@ NTSTATUS NtOpenMutant(PHANDLE MutantHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     return NTP_SERVICE(ObpOpenHandle(&NtpMutantType, ObjectAttributes, DesiredAccess, MutantHandle));
 }
 
-NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+FORCEINLINE BOOLEAN NtpTryReleaseBorrowedMutant(HANDLE MutantHandle, PLONG Previous)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PVOID Mutant = ObpTryBorrowByHandle(Thread, MutantHandle, 0, &NtpMutantType);
+    BOOLEAN Released = FALSE;
+    if (Mutant != NULL) {
+        Released = KiTryReleaseMutantAtOnce(Mutant, Thread, Previous);
+        ObpEndBorrowing(Thread);
+    }
+    return Released;
+}
+
+static DECLSPEC_NOINLINE NTSTATUS NtpReleaseMutant(HANDLE MutantHandle, PLONG Previous)
 {
     PVOID Mutant;
-    LONG Previous;
-    NTP_SERVICE_UNTIL_RETURN();
     NTSTATUS Status = ObpReferenceByHandle(MutantHandle, 0, &NtpMutantType, UserMode, &Mutant);
-    if (!NT_SUCCESS(Status)) {
-        return Status;
+    if (NT_SUCCESS(Status)) {
+        Status = KiReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE, Previous);
+        ObpDereferenceObject(Mutant);
     }
-    Status = KiReleaseMutant(Mutant, MUTANT_INCREMENT, FALSE, FALSE, &Previous);
-    ObpDereferenceObject(Mutant);
+    return Status;
+}
+
+NTSTATUS NtReleaseMutant(HANDLE MutantHandle, PLONG PreviousCount)
+{
+    LONG Previous;
+    NTSTATUS Status = STATUS_SUCCESS;
+    if (!NtpTryReleaseBorrowedMutant(MutantHandle, &Previous)) {
+        Status = NTP_SERVICE(NtpReleaseMutant(MutantHandle, &Previous));
+    }
     if (NT_SUCCESS(Status) && PreviousCount != NULL) {
         *PreviousCount = Previous;
     }

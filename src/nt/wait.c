@@ -1,22 +1,25 @@
 /* wait.c: waiting for objects by handle, and delays. A waiter holds a reference on each object while it waits. */
 #include "ntp.h"
 
-/* A satisfied wait for an object whose state needs no update. */
-FORCEINLINE BOOLEAN NtpTryConsumeBorrowed(PKTHREAD Thread, HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable)
+/* A satisfied wait for an object whose state needs no update. FALSE: nothing has happened. */
+FORCEINLINE BOOLEAN NtpTryConsumeBorrowed(PKTHREAD Thread, HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
+                                          NTSTATUS *Status)
 {
     PVOID Object = ObpTryBorrowByHandle(Thread, Handle, Mode != KernelMode ? SYNCHRONIZE : 0, NULL);
+    BOOLEAN Consumed = FALSE;
     if (Object == NULL) {
         return FALSE;
     }
-    KI_AT_ONCE Found = KiNotAtOnce;
     if (ObpHeaderOf(Object)->Type->WaitProcedure == NULL) {
-        Found = KiTryConsumeAtOnce(ObpDispatcherObject(Object), Alertable);
-        if (Found == KiLockedAtOnce && KiTryConsumeOutsideAtOnce(ObpDispatcherObject(Object))) {
-            Found = KiConsumedAtOnce;
-        }
+        PDISPATCHER_HEADER Header = ObpDispatcherObject(Object);
+        KI_AT_ONCE Found = KiTryConsumeAtOnce(Header, Alertable);
+        *Status = STATUS_SUCCESS;
+        Consumed = Found == KiConsumedAtOnce ||
+                   (Found == KiLockedAtOnce && KiTryConsumeOutsideAtOnce(Header, Thread, Status)) ||
+                   (Found == KiMutantAtOnce && KiTryAcquireMutantAtOnce((PKMUTANT)(PVOID)Header, Thread, Status));
     }
     ObpEndBorrowing(Thread);
-    return Found == KiConsumedAtOnce;
+    return Consumed;
 }
 
 FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
@@ -24,11 +27,12 @@ FORCEINLINE NTSTATUS NtpWaitForSingleObject(HANDLE Handle, KPROCESSOR_MODE Mode,
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Object;
-    if (NtpTryConsumeBorrowed(Thread, Handle, Mode, Alertable)) {
-        return STATUS_SUCCESS;
+    NTSTATUS Status;
+    if (NtpTryConsumeBorrowed(Thread, Handle, Mode, Alertable, &Status)) {
+        return Status;
     }
     KiEnterService(Thread);
-    NTSTATUS Status = ObpReferenceByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object);
+    Status = ObpReferenceByHandle(Handle, SYNCHRONIZE, NULL, Mode, &Object);
     if (NT_SUCCESS(Status)) {
         Status = KiWaitForSingleObject(ObpWaitObject(Object), UserRequest, Mode, Alertable, Timeout);
         ObpDereferenceObject(Object);

@@ -270,11 +270,10 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, PACCESS_STA
 static VOID ObpPayInAdvance(POBP_HANDLE_ENTRY Entry, PVOID Object)
 {
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_RELAXED);
-    ULONG64 Borrowable = ObpHeaderOf(Object)->Type->NeverBorrowed ? 0 : OBP_BORROWABLE;
     ObpReferenceObjectEx(Object, OBP_PREPAID_BATCH);
     /* Safe even if the handle was closed and reopened for the same object. */
     while (ObpObjectOf(Word) == Object && ObpPrepaidOf(Word) + OBP_PREPAID_BATCH <= OBP_PREPAID_MOST) {
-        ULONG64 New = (Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE) | Borrowable;
+        ULONG64 New = (Word + OBP_PREPAID_BATCH * OBP_PREPAID_ONE) | OBP_BORROWABLE;
         /* release: a lookup that takes one of these sees them counted on the object */
         if (__atomic_compare_exchange_n(&Entry->Object, &Word, New, TRUE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
             return;

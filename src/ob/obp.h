@@ -21,7 +21,6 @@ typedef struct _OBJECT_TYPE {
     LONG WaitOffset;                 /* of the dispatcher header that a wait by handle waits for, in the body;
                                         OBP_ALWAYS_SIGNALED: such a wait is satisfied immediately */
     BOOLEAN OwnsMemory;              /* DeleteProcedure frees the memory, or the type keeps it */
-    BOOLEAN NeverBorrowed;           /* no use of such an object is a single compare-exchange (borrowed objects, below) */
     BOOLEAN CaseInsensitive;         /* names are looked up so even without OBJ_CASE_INSENSITIVE */
     UCHAR Index;                     /* assigned by ObpRegisterType */
     struct _OBJECT_TYPE *NextType;
@@ -338,8 +337,8 @@ FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAcce
  * A lookup takes a reference from the handle's entry and returns it to the object: two locked operations, in calls that
  * often need only one more. A handle that is used so often that its prepaid references run out (OBP_BORROWABLE) is
  * borrowed instead: the thread stores its index in BorrowedHandle, reads the entry, changes the object by a single
- * compare-exchange, and clears BorrowedHandle. The closer of such a handle pays with a barrier on all threads and a
- * check of each thread.
+ * compare-exchange (of a mutant also what only its owner changes), and clears BorrowedHandle. The closer of such a
+ * handle pays with a barrier on all threads and a check of each thread.
  *
  * 1. A borrower stores BorrowedHandle, then loads the entry's Object. A closer sets Object to 0, executes a barrier on
  *    all threads, and then waits for each thread whose BorrowedHandle is this handle. So a borrower that has found the
@@ -350,7 +349,7 @@ FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAcce
  *    never waits for itself. It does not block and takes no lock: what one compare-exchange cannot do is done with a
  *    reference instead. So a closer waits for a few instructions, or until the host lets the borrower run.
  * 4. OBP_BORROWABLE is set when an entry is prepaid again, after thousands of lookups, which amortize the closer's
- *    barrier, unless the type gains nothing from it (NeverBorrowed).
+ *    barrier.
  */
 
 /* handle.c: requirements 1 and 2, for a closer. */

@@ -50,7 +50,7 @@ PSTR *BaseSplitEnvironment(PCSTR Block);
 
 /* A thread's room: zeroed when a thread begins. Only the thread itself touches it, unless a member says otherwise. */
 typedef struct _BASE_THREAD {
-    PVOID TlsSlots[TLS_MINIMUM_AVAILABLE]; /* and */
+    PVOID *TlsSlots;                 /* of the first TLS_MINIMUM_AVAILABLE indexes, and */
     PVOID *TlsExpansionSlots;        /* NULL: none was ever set; TlsFree and FlsFree clear values of other threads */
     struct _BASE_FLS *Fls;           /* the values of the fiber that runs: tls.c; NULL: none was ever set */
     HANDLE CrtThreadHandle;          /* _endthread closes it; NULL: there is none */

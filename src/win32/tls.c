@@ -4,26 +4,26 @@
  * Thread-local storage. Only the thread itself uses its values, with one exception: freeing an index clears it in every
  * thread, so that the index's next owner finds NULL everywhere. Values are read and written without a lock:
  *
- * 1. The first 64 are in the thread's room in the table of threads, which is never unmapped. Clearing one is a store;
- *    in a free slot or that of a new thread it changes nothing.
- * 2. The others are in an array that the thread allocates when it first sets one of them, and that its end frees. Both
- *    freeing the array and freeing an index happen under BasepTls.Lock, so an array seen under the lock exists.
- * 3. A thread that sets a value while another one frees the index has lost the race either way.
+ * 1. The first 64 are in one array, the others in a second one. The thread allocates an array when it first sets one of
+ *    its values, and its end frees it. Both freeing an array and freeing an index happen under BasepTls.Lock, so an
+ *    array seen under the lock exists. (Rejected: the first 64 in each thread's slot, half a kilobyte that few threads
+ *    use.)
+ * 2. A thread that sets a value while another one frees the index has lost the race either way.
  *
  * Fiber-local storage has a callback for each value that is not NULL when its fiber or thread ends or its index is freed.
  * The values of a fiber are an array, BASE_FLS, that its first FlsSetValue allocates. The thread that runs the fiber
  * has a pointer to it; a fiber that does not run keeps it (fiber.c). A thread that is not a fiber has such an array
  * too.
  *
- * 4. A value is passed to its callback once: the caller has removed it from its slot under BasepFls.Lock. An ending
+ * 3. A value is passed to its callback once: the caller has removed it from its slot under BasepFls.Lock. An ending
  *    thread or deleted fiber loses its own values, in the order of the indexes; FlsFree removes the index's value from
  *    every array, and calls back on its own thread. All arrays are on a list under the lock.
- * 5. No lock is held while a callback runs: it may call every function here.
- * 6. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
+ * 4. No lock is held while a callback runs: it may call every function here.
+ * 5. FlsFree returns when no callback of that index is running, so the callback's code may then be unloaded. A callback
  *    that frees its own index does not wait for itself.
- * 7. An index that is being freed is not allocated. Any index in range takes a value, allocated or not; such a value has
+ * 6. An index that is being freed is not allocated. Any index in range takes a value, allocated or not; such a value has
  *    no callback, and is dropped when the index is allocated.
- * 8. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
+ * 7. A thread that was terminated runs no callbacks; its values are dropped. If it stopped inside a callback, that one
  *    counts as finished.
  */
 #include "base.h"
@@ -70,16 +70,13 @@ DWORD TlsAlloc(VOID)
     return Index;
 }
 
-/* NULL: the thread has never set a value beyond the first 64. */
+/* NULL: the thread has never set a value in that array. */
 static PVOID volatile *BasepTlsSlot(PBASE_THREAD Own, DWORD Index)
 {
-    PVOID *Expansion;
-    if (Index < TLS_MINIMUM_AVAILABLE) {
-        return &Own->TlsSlots[Index];
-    }
-    /* acquire: pairs with the release in BasepExpand, for TlsFree on another thread */
-    Expansion = __atomic_load_n(&Own->TlsExpansionSlots, __ATOMIC_ACQUIRE);
-    return Expansion != NULL ? &Expansion[Index - TLS_MINIMUM_AVAILABLE] : NULL;
+    BOOLEAN First = Index < TLS_MINIMUM_AVAILABLE;
+    /* acquire: pairs with the release in BasepAllocateSlots, for TlsFree on another thread */
+    PVOID *Slots = __atomic_load_n(First ? &Own->TlsSlots : &Own->TlsExpansionSlots, __ATOMIC_ACQUIRE);
+    return Slots != NULL ? &Slots[First ? Index : Index - TLS_MINIMUM_AVAILABLE] : NULL;
 }
 
 BOOL TlsFree(DWORD dwTlsIndex)
@@ -121,7 +118,7 @@ LPVOID TlsGetValue(DWORD dwTlsIndex)
 }
 
 /* In a service: a thread that is terminated here would leak the array, or leave the heap locked. */
-static PVOID *BasepExpand(PVOID **Place, ULONG Count)
+static PVOID *BasepAllocateSlots(PVOID **Place, ULONG Count)
 {
     PKTHREAD Thread = KiCurrentThread();
     KiEnterService(Thread);
@@ -145,7 +142,10 @@ BOOL TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue)
     }
     Slot = BasepTlsSlot(Own, dwTlsIndex);
     if (Slot == NULL) {
-        if (BasepExpand(&Own->TlsExpansionSlots, BASE_TLS_EXPANSION) == NULL) {
+        PVOID *Slots = dwTlsIndex < TLS_MINIMUM_AVAILABLE
+                           ? BasepAllocateSlots(&Own->TlsSlots, TLS_MINIMUM_AVAILABLE)
+                           : BasepAllocateSlots(&Own->TlsExpansionSlots, BASE_TLS_EXPANSION);
+        if (Slots == NULL) {
             return FALSE;
         }
         Slot = BasepTlsSlot(Own, dwTlsIndex);
@@ -222,7 +222,7 @@ PVOID FlsGetValue(DWORD dwFlsIndex)
     return Fls != NULL ? __atomic_load_n(&Fls->Value[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
 }
 
-/* In a service, as BasepExpand. */
+/* In a service, as BasepAllocateSlots. */
 static PBASE_FLS BasepCreateFls(PBASE_THREAD Own)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -410,6 +410,9 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
         BaseThreadEnds(Own);
     }
     BaseThreadLeavesFibers(Own, WasTerminated);
+    if (Own->TlsSlots != NULL) {
+        BasepFreeSlots(&BasepTls.Lock, &Own->TlsSlots);
+    }
     if (Own->TlsExpansionSlots != NULL) {
         BasepFreeSlots(&BasepTls.Lock, &Own->TlsExpansionSlots);
     }

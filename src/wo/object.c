@@ -169,26 +169,35 @@ static BOOLEAN WopAdjustCount(PWO_OBJECT Semaphore, LONG Adjustment, ULONG64 *Wo
 }
 
 /* A refused release also needs its compare-exchange, so that the count it reports was current. */
+NTSTATUS WopTryReleaseSemaphore(PWO_OBJECT Semaphore, LONG Adjustment, PLONG Previous)
+{
+    ULONG64 Word = WopReadWord(Semaphore);
+    while (!(Word & WO_W) && WO_TYPE_OF(Word) == WoSemaphore) {
+        ULONG64 New = Word;
+        BOOLEAN Accepted = WopAdjustCount(Semaphore, Adjustment, &New);
+        *Previous = (LONG)WO_VALUE(Word);
+        if (WopChangeWord(Semaphore, &Word, New)) {
+            return Accepted ? STATUS_SUCCESS : STATUS_SEMAPHORE_LIMIT_EXCEEDED;
+        }
+    }
+    return STATUS_PENDING;
+}
+
 NTSTATUS WoReleaseSemaphore(PWO_VIEW View, WO_INDEX Semaphore, LONG Adjustment, PLONG Previous)
 {
     PWO_OBJECT Object = WopObjectOfTypes(View, Semaphore, 1ull << WoSemaphore);
     if (Object == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    ULONG64 Word = WopReadWord(Object);
-    while (!(Word & WO_W)) {
-        ULONG64 New = Word;
-        BOOLEAN Accepted = WopAdjustCount(Object, Adjustment, &New);
-        *Previous = (LONG)WO_VALUE(Word);
-        if (WopChangeWord(Object, &Word, New)) {
-            return Accepted ? STATUS_SUCCESS : STATUS_SEMAPHORE_LIMIT_EXCEEDED;
-        }
+    NTSTATUS Status = WopTryReleaseSemaphore(Object, Adjustment, Previous);
+    if (Status != STATUS_PENDING) {
+        return Status;
     }
     if (!WopLock(View)) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
     WopFreeze(Object);
-    Word = WopReadWord(Object);
+    ULONG64 Word = WopReadWord(Object);
     *Previous = (LONG)WO_VALUE(Word);
     BOOLEAN Accepted = WopAdjustCount(Object, Adjustment, &Word);
     if (Accepted && WO_VALUE(Word) != 0) {
@@ -363,38 +372,64 @@ static VOID WopHandOff(PWO_VIEW View, PWO_OBJECT Mutant, ULONG64 Abandoned, cons
     WopEndChain(&Chain, Mutant);
 }
 
+/* Mark: WO_ABANDONED or 0. FALSE: it is frozen, and still owned. */
+static BOOLEAN WopTryFree(PWO_VIEW View, PWO_OBJECT Mutant, PWO_WAITER Owner, ULONG64 Mark)
+{
+    ULONG64 Word = WopReadWord(Mutant);
+    BOOLEAN Freed = FALSE;
+    if (Word & WO_W) {
+        return FALSE;
+    }
+    WopSetPending(Owner, WopIndexOf(View, Mutant));
+    WopLeaveOwned(View, Owner, Mutant);
+    while (!Freed && !(Word & WO_W)) {
+        Freed = WopChangeWord(Mutant, &Word, WopWithValue(Word, 0) | Mark);
+    }
+    if (!Freed) { /* a waiter came */
+        WopEnterOwned(View, Owner, Mutant);
+    }
+    WopSetPending(Owner, 0);
+    return Freed;
+}
+
+NTSTATUS WopTryReleaseMutant(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, BOOLEAN Abandoned, PLONG Previous)
+{
+    PWO_WAITER Owner = WopRecordInline(View, Self, WoWaiterRecord);
+    if (Owner == NULL) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    if (WO_VALUE(WopReadWord(Mutant)) != Self) {
+        return STATUS_MUTANT_NOT_OWNED;
+    }
+    *Previous = (LONG)(0 - Mutant->Recursion);
+    if (Mutant->Recursion != 0 && !Abandoned) {
+        WopSetRecursion(Mutant, Mutant->Recursion - 1);
+        return STATUS_SUCCESS;
+    }
+    return WopTryFree(View, Mutant, Owner, Abandoned ? WO_ABANDONED : 0) ? STATUS_SUCCESS : STATUS_PENDING;
+}
+
 NTSTATUS WoReleaseMutant(PWO_VIEW View, WO_INDEX Mutant, WO_INDEX Self, BOOLEAN Abandoned, PLONG Previous)
 {
     PWO_OBJECT Object = WopIsUnusable(View) ? NULL : WopObject(View, Mutant);
-    PWO_WAITER Owner = Self != 0 ? WopRecordInline(View, Self, WoWaiterRecord) : NULL;
-    if (Object == NULL || (Self != 0 && Owner == NULL)) {
+    if (Object == NULL) {
         return STATUS_FILE_CORRUPT_ERROR;
     }
-    if (Self == 0 || WO_VALUE(WopReadWord(Object)) != Self) {
+    if (Self == 0) {
         return STATUS_MUTANT_NOT_OWNED;
     }
-    *Previous = (LONG)(0 - Object->Recursion);
-    if (Object->Recursion != 0 && !Abandoned) {
-        WopSetRecursion(Object, Object->Recursion - 1);
-        return STATUS_SUCCESS;
+    NTSTATUS Status = WopTryReleaseMutant(View, Object, Self, Abandoned, Previous);
+    PWO_WAITER Owner = Status == STATUS_PENDING ? WopRecordInline(View, Self, WoWaiterRecord) : NULL;
+    if (Owner == NULL) {
+        return Status != STATUS_PENDING ? Status : STATUS_FILE_CORRUPT_ERROR;
     }
+    Status = STATUS_FILE_CORRUPT_ERROR;
     WopSetPending(Owner, Mutant);
     WopLeaveOwned(View, Owner, Object);
-    ULONG64 Mark = Abandoned ? WO_ABANDONED : 0;
-    ULONG64 Word = WopReadWord(Object);
-    NTSTATUS Status = STATUS_PENDING;
-    while (Status == STATUS_PENDING && !(Word & WO_W)) {
-        if (WopChangeWord(Object, &Word, WopWithValue(Word, 0) | Mark)) {
-            Status = STATUS_SUCCESS;
-        }
-    }
-    if (Status == STATUS_PENDING) { /* it is frozen */
-        Status = STATUS_FILE_CORRUPT_ERROR;
-        if (WopLock(View)) {
-            WopHandOff(View, Object, Mark, &(WOP_NAMED){0});
-            WopUnlock(View);
-            Status = STATUS_SUCCESS;
-        }
+    if (WopLock(View)) {
+        WopHandOff(View, Object, Abandoned ? WO_ABANDONED : 0, &(WOP_NAMED){0});
+        WopUnlock(View);
+        Status = STATUS_SUCCESS;
     }
     WopSetPending(Owner, 0);
     return Status;

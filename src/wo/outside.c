@@ -95,15 +95,20 @@ NTSTATUS WoWaiterOfCurrentThread(PWO_VIEW View, WO_INDEX *Waiter)
     return WopWaiterOf(View, KiCurrentThread(), Waiter);
 }
 
-WO_INDEX WopFindOwnWaiter(PWO_VIEW View)
+/* 0: it has none. */
+FORCEINLINE WO_INDEX WopFindWaiterOfThread(PWO_VIEW View, PKTHREAD Thread)
 {
-    PKTHREAD Thread = HalCurrentThread;
-    for (ULONG Number = 0; Thread != NULL && Number < WO_THREAD_SLOTS; Number += 1) {
+    for (ULONG Number = 0; Number < WO_THREAD_SLOTS; Number += 1) {
         if (WopIsSlotOf(&WopThread(Thread)->Slot[Number], View)) {
             return WopThread(Thread)->Slot[Number].Waiter;
         }
     }
     return 0;
+}
+
+WO_INDEX WopFindOwnWaiter(PWO_VIEW View)
+{
+    return HalCurrentThread != NULL ? WopFindWaiterOfThread(View, HalCurrentThread) : 0;
 }
 
 /* By the thread itself, by the reaper for one that was terminated, or in a forked child for one that stayed behind. */
@@ -176,6 +181,27 @@ static NTSTATUS WopChangeOutsideEvent(PKI_OUTSIDE Event, KI_OUTSIDE_CHANGE Chang
 static NTSTATUS WopReleaseOutsideSemaphore(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous)
 {
     return WoReleaseSemaphore(Semaphore->View, Semaphore->Index, Adjustment, Previous);
+}
+
+static BOOLEAN WopTryReleaseSemaphoreAtOnce(PKI_OUTSIDE Semaphore, LONG Adjustment, PLONG Previous)
+{
+    PWO_OBJECT Object = WopObjectOfProxy(Semaphore);
+    return Object != NULL && WopTryReleaseSemaphore(Object, Adjustment, Previous) == STATUS_SUCCESS;
+}
+
+/* NULL: also if the current thread has no record yet. */
+FORCEINLINE PWO_OBJECT WopMutantOfProxy(PKI_OUTSIDE Mutant, PKTHREAD Thread, WO_INDEX *Self)
+{
+    PWO_OBJECT Object = WopObjectOfProxy(Mutant);
+    *Self = WopFindWaiterOfThread(Mutant->View, Thread);
+    return *Self != 0 && Object != NULL && WO_TYPE_OF(WopReadWord(Object)) == WoMutant ? Object : NULL;
+}
+
+static BOOLEAN WopTryReleaseMutantAtOnce(PKI_OUTSIDE Mutant, PKTHREAD Thread, PLONG Previous)
+{
+    WO_INDEX Self;
+    PWO_OBJECT Object = WopMutantOfProxy(Mutant, Thread, &Self);
+    return Object != NULL && WopTryReleaseMutant(Mutant->View, Object, Self, FALSE, Previous) == STATUS_SUCCESS;
 }
 
 /* A thread without a record owns nothing. */
@@ -287,9 +313,15 @@ FORCEINLINE NTSTATUS WopTryOutsideObject(PKI_OUTSIDE Outside)
     return STATUS_PENDING;
 }
 
-static BOOLEAN WopTryConsumeAtOnce(PKI_OUTSIDE Object)
+static BOOLEAN WopTryConsumeAtOnce(PKI_OUTSIDE Object, PKTHREAD Thread, NTSTATUS *Status)
 {
-    return WopTryOutsideObject(Object) == STATUS_SUCCESS;
+    WO_INDEX Self;
+    *Status = WopTryOutsideObject(Object);
+    if (*Status != STATUS_PENDING) {
+        return *Status == STATUS_SUCCESS;
+    }
+    PWO_OBJECT Mutant = WopMutantOfProxy(Object, Thread, &Self);
+    return Mutant != NULL && WopTryAcquire(Object->View, Mutant, Self, Status);
 }
 
 static DECLSPEC_NOINLINE NTSTATUS WopTryOutsideObjects(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count,
@@ -617,6 +649,8 @@ ULONGLONG WopNextNotification(PWO_VIEW View)
 static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
     .ChangeEvent = WopChangeOutsideEvent,
     .TrySetEventAtOnce = WopTrySetEventAtOnce,
+    .TryReleaseSemaphoreAtOnce = WopTryReleaseSemaphoreAtOnce,
+    .TryReleaseMutantAtOnce = WopTryReleaseMutantAtOnce,
     .TryConsumeAtOnce = WopTryConsumeAtOnce,
     .ReleaseSemaphore = WopReleaseOutsideSemaphore,
     .ReleaseMutant = WopReleaseOutsideMutant,

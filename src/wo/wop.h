@@ -488,6 +488,9 @@ VOID WopTakeOwnership(PWO_VIEW View, PWO_WAITER Owner, PWO_OBJECT Mutant);   /* 
 VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant);   /* with the lock held: it is free */
 VOID WopAbandonMutants(PWO_VIEW View, PWO_WAITER Owner);
 BOOLEAN WopTryAcquire(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, NTSTATUS *Status); /* FALSE: not without the lock */
+/* WoReleaseSemaphore and WoReleaseMutant without the lock. STATUS_PENDING: the object is frozen, and nothing has happened. */
+NTSTATUS WopTryReleaseSemaphore(PWO_OBJECT Semaphore, LONG Adjustment, PLONG Previous);
+NTSTATUS WopTryReleaseMutant(PWO_VIEW View, PWO_OBJECT Mutant, WO_INDEX Self, BOOLEAN Abandoned, PLONG Previous);
 
 /* Timers. */
 VOID WopExpireIfDue(PWO_VIEW View, PWO_OBJECT Timer); /* with the lock held */

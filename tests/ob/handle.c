@@ -4,6 +4,7 @@
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "ob/obp.h"
@@ -329,6 +330,95 @@ static void borrowed_handles(void **state)
     assert_int_equal(ObDereferenceObject(event), 0);
 }
 
+static void *take_and_end(void *handle)
+{
+    assert_int_equal(NtWaitForSingleObject(handle, FALSE, NULL), STATUS_SUCCESS);
+    return NULL;
+}
+
+static void use_mutant(HANDLE mutant)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    LONG previous = 7;
+    pthread_t thread;
+
+    assert_int_equal(NtReleaseMutant(mutant, &previous), STATUS_MUTANT_NOT_OWNED);
+    assert_int_equal(previous, 7);
+    assert_int_equal(NtWaitForSingleObject(mutant, FALSE, &now), STATUS_SUCCESS);
+    assert_int_equal(NtWaitForSingleObject(mutant, FALSE, &now), STATUS_SUCCESS);
+    assert_int_equal(NtReleaseMutant(mutant, &previous), STATUS_SUCCESS);
+    assert_int_equal(previous, -1);
+    assert_int_equal(NtReleaseMutant(mutant, &previous), STATUS_SUCCESS);
+    assert_int_equal(previous, 0);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_end, mutant), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(NtWaitForSingleObject(mutant, FALSE, &now), STATUS_ABANDONED_WAIT_0);
+    assert_int_equal(NtReleaseMutant(mutant, NULL), STATUS_SUCCESS);
+    assert_int_equal(NtWaitForSingleObject(mutant, FALSE, &now), STATUS_SUCCESS);
+    assert_int_equal(NtReleaseMutant(mutant, NULL), STATUS_SUCCESS);
+}
+
+static void use_semaphore(HANDLE semaphore)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    LONG previous = 7;
+
+    assert_int_equal(NtReleaseSemaphore(semaphore, 3, &previous), STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    assert_int_equal(NtReleaseSemaphore(semaphore, 0, &previous), STATUS_INVALID_PARAMETER);
+    assert_int_equal(previous, 7);
+    assert_int_equal(NtReleaseSemaphore(semaphore, 1, NULL), STATUS_SUCCESS);
+    assert_int_equal(NtReleaseSemaphore(semaphore, 1, &previous), STATUS_SUCCESS);
+    assert_int_equal(previous, 1);
+    assert_int_equal(NtReleaseSemaphore(semaphore, 1, &previous), STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(NtWaitForSingleObject(semaphore, FALSE, &now), STATUS_SUCCESS);
+    assert_int_equal(NtWaitForSingleObject(semaphore, FALSE, &now), STATUS_TIMEOUT);
+}
+
+/* The same for mutants and semaphores, local ones and shared ones. */
+static void borrowed_mutants_and_semaphores(void **state)
+{
+    UNICODE_STRING names[] = {RTL_CONSTANT_STRING(u"\\BaseNamedObjects\\borrowed mutant"),
+                              RTL_CONSTANT_STRING(u"\\BaseNamedObjects\\borrowed semaphore")};
+    OBJECT_ATTRIBUTES named[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        InitializeObjectAttributes(&named[i], &names[i], 0, NULL, NULL);
+    for (int shared = 0; shared < 2; shared++) {
+        HANDLE mutant, semaphore, refused;
+
+        assert_int_equal(NtCreateMutant(&mutant, MUTANT_ALL_ACCESS, shared ? &named[0] : NULL, FALSE), STATUS_SUCCESS);
+        assert_int_equal(NtCreateSemaphore(&semaphore, SEMAPHORE_ALL_ACCESS, shared ? &named[1] : NULL, 0, 2),
+                         STATUS_SUCCESS);
+        assert_int_equal(NtDuplicateObject(NtCurrentProcess(), semaphore, NtCurrentProcess(), &refused, SYNCHRONIZE, 0, 0),
+                         STATUS_SUCCESS);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(is_borrowable(mutant), round);
+            use_mutant(mutant);
+            use_semaphore(semaphore);
+            assert_int_equal(NtReleaseMutant(semaphore, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+            assert_int_equal(NtReleaseSemaphore(mutant, 1, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+            assert_int_equal(NtReleaseSemaphore(refused, 1, NULL), STATUS_ACCESS_DENIED);
+            assert_int_equal(KeGetCurrentThread()->BorrowedHandle, 0);
+            assert_int_equal(KeGetCurrentThread()->DispatcherDepth, 0);
+            assert_true(IsListEmpty(&KeGetCurrentThread()->MutantListHead));
+            if (round == 0) {
+                use_often(mutant);
+                use_often(semaphore);
+                use_often(refused);
+            }
+        }
+        /* closed by its owner: the mutant is freed with the handle */
+        assert_int_equal(NtWaitForSingleObject(mutant, FALSE, NULL), STATUS_SUCCESS);
+        assert_int_equal(NtClose(mutant), STATUS_SUCCESS);
+        assert_int_equal(NtReleaseMutant(mutant, NULL), STATUS_INVALID_HANDLE);
+        assert_true(IsListEmpty(&KeGetCurrentThread()->MutantListHead));
+        assert_int_equal(NtClose(semaphore), STATUS_SUCCESS);
+        assert_int_equal(NtClose(refused), STATUS_SUCCESS);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -342,6 +432,7 @@ int main(void)
         cmocka_unit_test(entries_are_used_again),
         cmocka_unit_test(references_do_not_run_out),
         cmocka_unit_test(borrowed_handles),
+        cmocka_unit_test(borrowed_mutants_and_semaphores),
         cmocka_unit_test(many_handles_at_once),
         cmocka_unit_test(verifier_stops_at_bad_closes),
     };
