@@ -587,6 +587,7 @@ typedef struct lab_engine {
     uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
     lab_past_access earlier;                  /* the access that it races with; pc 0: none, or not traced */
     struct lab_cycle_states *cycles;
+    struct lab_ways *ways;        /* likewise */
     struct lab_state_set *states; /* states.c */
     struct lab_end_set *ends;     /* ends.c */
     bool cycle_found;     /* the failure is a cycle */
