@@ -53,30 +53,155 @@ void lab_cycle_begin(void)
 
 /* Where each thread is. */
 
-typedef struct frame_search {
-    uintptr_t pc;
-    uintptr_t frame;
-    uint64_t registers;
-} frame_search;
-
 #if defined(__x86_64__)
 static const int preserved[] = {3, 6, 12, 13, 14, 15}; /* rbx, rbp, r12 to r15 */
+#define SPILL_PRESERVED() __asm__ volatile("" ::: "rbx", "r12", "r13", "r14", "r15")
 #else
 static const int preserved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
+#define SPILL_PRESERVED() __asm__ volatile("" ::: "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28")
 #endif
+#define PRESERVED (sizeof(preserved) / sizeof(preserved[0]))
+
+/*
+ * The unwinder is slow, and between a function of the program and this file there are few ways through the explorer. So the first
+ * walk over a way finds out where each register is saved: it changes the register through the unwinder, looks for the word
+ * that has changed, and changes it back. Later walks read these words. A way is the return addresses in the chain of frame
+ * pointers: they decide where a function saves what. If the unwinder sees other frames than the chain has, the way is not kept.
+ */
+#define WAYS       4096
+#define WAY_FRAMES 24
+#define MARK       0x5bd1e995a3c59ac3ull
+
+typedef struct way {
+    uint64_t key; /* 0: free */
+    uint8_t frame[PRESERVED];  /* the frame that the word belongs to */
+    int16_t offset[PRESERVED]; /* of the word from it */
+    int16_t end;               /* of the way, from its last frame */
+} way;
+
+struct lab_ways {
+    uint32_t count;
+    way of[WAYS];
+};
+
+typedef struct chain {
+    uint32_t count;
+    uint64_t key;
+    const uint64_t *frames[WAY_FRAMES]; /* from the explorer's innermost one to that which returns to the program */
+} chain;
+
+typedef struct frame_search {
+    uintptr_t pc;
+    uint32_t frames;
+    uintptr_t frame;
+    uint64_t registers;
+    chain *chain;
+    way *learned; /* NULL: it cannot be kept */
+} frame_search;
+
+/* FALSE: the chain does not lead to that place. */
+static bool follow_chain(const lab_thread *t, const uint64_t *frame, chain *c)
+{
+    c->count = 0;
+    c->key = 1;
+    while (c->count < WAY_FRAMES && (uintptr_t)frame - (uintptr_t)t->stack < STACK_SIZE - 2 * sizeof(*frame)) {
+        c->frames[c->count++] = frame;
+        c->key = (c->key ^ frame[1]) * 0x9E3779B97F4A7C15ull;
+        c->key ^= c->key >> 32;
+        if (frame[1] == t->op.pc) {
+            c->key |= 1;
+            return true;
+        }
+        frame = (const uint64_t *)frame[0];
+    }
+    return false;
+}
+
+static way *find_way(uint64_t key)
+{
+    if (lab->ways == NULL)
+        lab->ways = lab_memory_map(sizeof(*lab->ways));
+    uint32_t index = (uint32_t)(key >> 40) % WAYS;
+    while (lab->ways->of[index].key != 0 && lab->ways->of[index].key != key)
+        index = (index + 1) % WAYS;
+    return &lab->ways->of[index];
+}
+
+/* The only word between the explorer's own frame and the end of the way that has changed with the register; NULL: there is none. */
+static const volatile uint64_t *find_changed(const chain *c, uint64_t value)
+{
+    const volatile uint64_t *found = NULL;
+
+    for (const volatile uint64_t *word = c->frames[0] - 8; word < c->frames[c->count - 1] + 2; word++) {
+        if (*word != value)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = word;
+    }
+    return found;
+}
+
+static bool learn(const chain *c, const volatile uint64_t *word, way *w, size_t number)
+{
+    uint32_t frame = 0;
+
+    while (frame + 1 < c->count && word >= c->frames[frame + 1] - 8)
+        frame++;
+    if (word == NULL || word - c->frames[frame] > INT16_MAX)
+        return false;
+    w->frame[number] = (uint8_t)frame;
+    w->offset[number] = (int16_t)(word - c->frames[frame]);
+    return true;
+}
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *argument)
 {
     frame_search *search = argument;
 
+    search->frames++;
     if (_Unwind_GetIP(context) != search->pc)
         return _URC_NO_REASON;
     search->frame = _Unwind_GetCFA(context);
-    for (size_t i = 0; i < sizeof(preserved) / sizeof(preserved[0]); i++) {
-        uint64_t value = lab_memory_without_own(_Unwind_GetGR(context, preserved[i]));
+    for (size_t i = 0; i < PRESERVED; i++) {
+        uint64_t value = _Unwind_GetGR(context, preserved[i]);
+
+        if (search->learned != NULL) {
+            _Unwind_SetGR(context, preserved[i], value ^ MARK);
+            if (!learn(search->chain, find_changed(search->chain, value ^ MARK), search->learned, i))
+                search->learned = NULL;
+            _Unwind_SetGR(context, preserved[i], value);
+        }
+        value = lab_memory_without_own(value);
         search->registers = lab_memory_hash_bytes(search->registers, &value, sizeof(value));
     }
     return _URC_NORMAL_STOP;
+}
+
+static void walk_known(const way *w, const chain *c, frame_search *search)
+{
+    search->frame = (uintptr_t)(c->frames[c->count - 1] + w->end);
+    for (size_t i = 0; i < PRESERVED; i++) {
+        uint64_t value = lab_memory_without_own(c->frames[w->frame[i]][w->offset[i]]);
+        search->registers = lab_memory_hash_bytes(search->registers, &value, sizeof(value));
+    }
+}
+
+static void walk_unknown(lab_thread *t, way *place, bool has_chain, frame_search *search)
+{
+    way learned = {0};
+
+    search->learned = has_chain && lab->ways->count < WAYS / 2 ? &learned : NULL;
+    t->unwound = true;
+    lab->quiet = true; /* its own locks are not steps */
+    _Unwind_Backtrace(look_at_frame, search);
+    lab->quiet = false;
+    if (search->frame == 0 || search->learned == NULL || search->frames != search->chain->count + 1)
+        return;
+    learned.key = search->chain->key;
+    learned.end = (int16_t)((const uint64_t *)search->frame - search->chain->frames[search->chain->count - 1]);
+    *place = learned;
+    lab->ways->count++;
 }
 
 /* By the chain of frame pointers: the return address that leads into the thread's own function. */
@@ -96,17 +221,21 @@ uintptr_t lab_cycle_place(const lab_thread *t)
     return 0;
 }
 
-/* FALSE: unknown. */
-bool lab_cycle_note_position(lab_thread *t)
+/* FALSE: unknown. Not inline: its frame is the first one of the way, and has what its callers do not save. */
+__attribute__((noinline)) bool lab_cycle_note_position(lab_thread *t)
 {
-    frame_search search = {.pc = t->op.pc};
+    chain c;
+    frame_search search = {.pc = t->op.pc, .chain = &c};
 
+    SPILL_PRESERVED();
     if (t->in_interrupt && (lab->tracking || t->outer_frame == 0))
         return false;
-    t->unwound = true;
-    lab->quiet = true; /* its own locks are not steps */
-    _Unwind_Backtrace(look_at_frame, &search);
-    lab->quiet = false;
+    bool has_chain = follow_chain(t, __builtin_frame_address(0), &c);
+    way *w = find_way(c.key);
+    if (has_chain && w->key != 0)
+        walk_known(w, &c, &search);
+    else
+        walk_unknown(t, w, has_chain, &search);
     t->frame = search.frame;
     t->registers = search.registers;
     t->place = lab_cycle_place(t);

@@ -523,6 +523,7 @@ typedef struct lab_engine {
     bool quiet;          /* no thread runs: Invariant, Finish */
     bool only_schedule;  /* there is no other one: nothing has to be undone after it */
     bool tracing;
+    bool clears_frames;     /* the functions of the program do: fiber.c */
     bool uses_interrupts;   /* a schedule has sent one: states.c */
     bool uses_cancellation; /* a schedule has called pthread_cancel: waits check whether they were cancelled */
     bool tracking;       /* cycle.c: states are compared */
@@ -587,6 +588,7 @@ typedef struct lab_engine {
     uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
     lab_past_access earlier;                  /* the access that it races with; pc 0: none, or not traced */
     struct lab_cycle_states *cycles;
+    struct lab_ways *ways;        /* likewise */
     struct lab_state_set *states; /* states.c */
     struct lab_end_set *ends;     /* ends.c */
     bool cycle_found;     /* the failure is a cycle */
@@ -612,6 +614,7 @@ extern lab_engine *lab;
 void lab_fiber_prepare(lab_thread *fiber, void (*entry)(void));
 void lab_fiber_switch(void **save, void *restore);
 void lab_fiber_clear_stack(void);
+bool lab_fiber_clears_frames(uintptr_t function); /* compiled with -mfentry: it clears its own frame */
 
 /* memory.c */
 void lab_memory_initialize(void);
@@ -790,10 +793,22 @@ uint64_t lab_cycle_hash(void);                  /* of the state; the positions o
 uint64_t lab_cycle_hash_step(const lab_thread *t); /* of its next step, and its registers there */
 uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its own function; 0: unknown */
 
+static inline bool lab_cycle_is_compared(void)
+{
+    return lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES);
+}
+
 /* Before the program continues. */
 static inline void lab_cycle_sweep(void)
 {
-    if (lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES))
+    if (lab_cycle_is_compared())
+        lab_fiber_clear_stack();
+}
+
+/* Likewise, after a plain access: its check leaves little, which functions that clear their own frames do not see. */
+static inline void lab_cycle_sweep_access(void)
+{
+    if (lab_cycle_is_compared() && (!lab->clears_frames || lab->options.precise))
         lab_fiber_clear_stack();
 }
 

@@ -500,6 +500,7 @@ bool lab_explore_prepare(const LAB_SCENARIO *scenario)
     lab_signals_install();
     if (!lab_sched_prepare(set_up))
         return false;
+    lab->clears_frames = lab->run.thread_count != 0 && lab_fiber_clears_frames(lab->run.threads[0].entry);
     lab->run.spurious = scenario->SpuriousWakes;
     lab->run.failures = scenario->AllocationFailures;
     lab->run.deaths = scenario->Deaths;

@@ -67,6 +67,28 @@ __asm__(".text\n\t.p2align 4\n\t.globl __fentry__\n\t.hidden __fentry__\n\t.type
         "jb 1b\n\t"
         "ret\n\t.size __fentry__, . - __fentry__\n");
 
+#define CALL    0xe8 /* of an address relative to the next instruction */
+#define PADDING 0x67 /* the linker's, before it */
+
+bool lab_fiber_clears_frames(uintptr_t function)
+{
+    extern void __fentry__(void);
+    const uint8_t *code = (const uint8_t *)function;
+    int32_t distance;
+
+    code += *code == PADDING;
+    memcpy(&distance, code + 1, sizeof(distance));
+    return *code == CALL && (uintptr_t)(code + 1 + sizeof(distance)) + (uintptr_t)(intptr_t)distance == (uintptr_t)__fentry__;
+}
+
+#else
+
+bool lab_fiber_clears_frames(uintptr_t function)
+{
+    (void)function;
+    return false;
+}
+
 #endif
 
 #if defined(__x86_64__) && !defined(LAB_PORTABLE_FIBERS)

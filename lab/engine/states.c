@@ -11,12 +11,11 @@
  * 3. What is found: assertions, bugchecks, invariants, deadlocks, lost wakeups, leaks, Finish: everything that depends
  *    on the state alone. A race or a dead frame depends on how the state was reached; these are detected only in the
  *    schedules that are run. Cycles, and so livelocks and starvation, are not searched for.
- * 4. Under c11 the state has what the execution still allows: rc11.c. All threads that do not sleep are tried at each state
- *    (pick_awake), and an old store is read only where dpor reads it: otherwise the load comes before the newer store in another
- *    schedule, which is tried too. That depends on the order of dependent steps, so the state has that order too, as far as it decides.
- *    Under tso it is dpor.
+ * 4. Under c11 the state has what the execution still allows: rc11.c. An old store is read only where dpor reads it: otherwise the
+ *    load comes before the newer store in another schedule, which is tried too. That depends on the order of dependent steps, so the
+ *    state has that order too, as far as it decides. Under tso it is dpor.
  *
- * Under sc the strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
+ * The strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
  * A step that could have come before an earlier step of the schedule has that tried. Where the search stops at a known state, the
  * steps that follow it are not made. So each state keeps a *summary* of everything that was accessed after it: variable, thread, read
  * or write. A schedule that arrives there compares these accesses with its own steps: where one of them conflicts with a step of
@@ -35,7 +34,11 @@
  * 6. Only shared variables are in summaries. When a variable becomes shared, the search starts over.
  * 7. What dpor orders by other means than variables is not in a summary. For this search an interrupt writes a variable that every
  *    step of its target reads, and the end of an operation of the history one that the begin of another reads. A program with kills,
- *    or that ends the process, is searched without the reduction.
+ *    or that ends the process, is searched without the reduction: all threads that do not sleep are tried at each state (pick_awake).
+ * 8. c11: a load below a state that leaves an old value to another schedule is itself in the summary. It conflicts with the newer
+ *    store, which does not precede it. So a schedule that arrives with such a store of its own has the load tried before that store,
+ *    and what follows the old value is searched there. Which stores precede which threads is part of the state (rc11.c), so the load
+ *    leaves the same values in each schedule that arrives.
  *
  * In a new schedule the nodes before the new branch are the same as in the last one, and so are the positions of threads there:
  * they are not looked up again.
@@ -128,7 +131,7 @@ void lab_states_clear(void)
         set->room = lab_memory_map(MAX_ROOM);
     set->room_used = 1;
     set->end = 0;
-    set->unreduced |= lab->options.unreduced || lab->options.model == MODEL_C11;
+    set->unreduced |= lab->options.unreduced;
 }
 
 bool lab_states_is_full(void)

@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
         if (lab->options.weak)
             lab_atomic_plain_write(address, size);
     }
-    lab_cycle_sweep();
+    lab_cycle_sweep_access();
 }
 
 #define PLAIN(size)                                                                                                    \
