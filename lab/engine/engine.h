@@ -31,6 +31,7 @@
 #define MAX_TLS        4096
 #define STACK_SIZE     (1024 * 1024)
 #define CYCLE_STEPS    1000 /* the length of a schedule in which states are compared */
+#define LAB_DESCRIPTORS 1024
 #define NO_STEP        (-1)
 #define NO_CELL        0
 
@@ -586,6 +587,7 @@ typedef struct lab_engine {
     uintptr_t failure_pc;
     uint8_t failure_thread;
     uintptr_t failure_callers[EVENT_CALLERS]; /* of the failing thread, innermost first */
+    const uintptr_t *known_callers;           /* the same, if the frames do not show them; NULL: they do */
     lab_past_access earlier;                  /* the access that it races with; pc 0: none, or not traced */
     struct lab_cycle_states *cycles;
     struct lab_ways *ways;        /* likewise */
@@ -598,6 +600,16 @@ typedef struct lab_engine {
     bool is_program; /* not scenarios, but a program with main, or functions given by name */
     bool is_muted;
     int output[2], sink, capture; /* descriptors */
+    struct {
+        volatile char is_watching; /* the kernel reads it */
+        bool has_opened, has_masked;
+        uint64_t opened[LAB_DESCRIPTORS / 64]; /* in this schedule */
+        long number; /* of the call that is refused, */
+        uintptr_t place;
+        char name[32];
+        void *stack; /* of signals */
+        size_t stack_size;
+    } calls; /* posix/calls.c */
 
     double progress_began, progress_shown, progress_saved; /* progress.c */
 

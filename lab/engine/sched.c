@@ -11,6 +11,7 @@
  */
 #include "engine.h"
 
+#include "../posix/calls.h"
 #include "../posix/program.h"
 
 #include <errno.h>
@@ -86,7 +87,11 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     lab->verdict = verdict;
     lab->failure_pc = pc;
     lab->failure_thread = lab->current != NULL ? lab->current->number : MAX_THREADS;
-    lab_report_callers(lab->failure_callers, pc != 0 ? pc : 1);
+    if (lab->known_callers != NULL)
+        memcpy(lab->failure_callers, lab->known_callers, sizeof(lab->failure_callers));
+    else
+        lab_report_callers(lab->failure_callers, pc != 0 ? pc : 1);
+    lab->known_callers = NULL;
     va_start(arguments, format);
     vsnprintf(lab->text, sizeof(lab->text), format, arguments);
     va_end(arguments);
@@ -332,6 +337,7 @@ lab_run_end lab_sched_run(void)
     lab_cycle_begin();
     lab->end = RUN_FINISHED;
     lab->running = true;
+    lab_calls_watch(true);
     if (setjmp(lab->main_failed) == 0) {
         lab_sched_reschedule();
         if (lab->end == RUN_FINISHED) {
@@ -342,6 +348,7 @@ lab_run_end lab_sched_run(void)
                 lab_memory_report_leaks();
         }
     }
+    lab_calls_watch(false);
     lab->running = false;
     lab->quiet = false;
     return lab->end;

@@ -5,6 +5,7 @@
  */
 #include "engine.h"
 
+#include "../posix/calls.h"
 #include "../posix/program.h"
 
 #include <signal.h>
@@ -92,8 +93,6 @@ void lab_signals_install(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     stack_t stack = {.ss_sp = lab_memory_map(SIGNAL_STACK), .ss_size = SIGNAL_STACK};
-    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    struct sigaction tick = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
     struct itimerval second = {{1, 0}, {1, 0}};
 
     lab_memory_ignore(&steps, sizeof(steps)); /* in the program's data segment, but not its own */
@@ -101,8 +100,9 @@ void lab_signals_install(void)
     lab_memory_ignore(&ticks, sizeof(ticks));
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        sigaction(faults[i], &fault, NULL);
-    sigaction(SIGPROF, &tick, NULL);
+        lab_calls_handle(faults[i], on_fault, SA_SIGINFO | SA_ONSTACK | SA_NODEFER);
+    lab_calls_handle(SIGPROF, on_tick, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART);
+    lab_calls_start(stack.ss_sp, stack.ss_size);
     setitimer(ITIMER_PROF, &second, NULL);
     on_exit(on_exit_of_program, NULL);
 }

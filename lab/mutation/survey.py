@@ -26,7 +26,7 @@ SCHEDULES = 400
 RANDOM = 200  # random schedules that show which functions a scenario reaches
 SCENARIOS = 48  # that are tried for a mutant, of those that reach the changed place
 SECONDS = 4  # of processor time for a scenario
-BUDGET = 20  # seconds that the unit tests for a mutant take without it
+BUDGET, AGAIN = 20, 100  # seconds that the unit tests for a mutant take without it: first, and when survivors are tried again
 SLOW = 12  # seconds: longer cases are left out
 LEAK_TESTS = 6  # that are tried with LeakSanitizer, for a call that is left out
 LAST = ("surface/calls", "surface/refusals")  # long, and reach nearly everything: tried if nothing else notices the mutant
@@ -109,6 +109,7 @@ class Survey:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = sources
         self.scenarios = scenarios
+        self.budget = BUDGET
         self.is_part = bool(tests or scenarios)  # then functions that only others reach are left to them
         self.lab = explorer.Build(root, directory)
         self.options = self.lab.options()
@@ -213,7 +214,7 @@ class Survey:
         return self.special_marks[path]
 
     def choose_tests(self, mutant, last=False):
-        """[(test, [(case, limit in seconds)])] that reach the mutant, for BUDGET seconds: first the tests that are named like the file
+        """[(test, [(case, limit in seconds)])] that reach the mutant, for self.budget seconds: first the tests that are named like the file
         or have noticed a mutant of it, then those that reach much of the file in a short time."""
         wanted, special = self.wanted(mutant), self.special(mutant.path)
         name = re.sub(r"^src/(.*)\.[ch]$", r"\1", mutant.path)
@@ -228,7 +229,7 @@ class Survey:
                 seconds = sum(seconds for _, seconds in reaching)
                 about = sum((cases[case][2] & special).bit_count() for case, _ in reaching)
                 found.append((test != name, rank, (seconds + 0.1) / (about + 0.1), test, seconds, reaching))
-        chosen, left = [], BUDGET
+        chosen, left = [], self.budget
         for *_, test, seconds, reaching in sorted(found):
             if chosen and seconds > left:
                 continue
@@ -422,7 +423,7 @@ one change: a condition that is always or never true, a bound that is off by one
 ([lab.md](lab.md#mutation-check) has the rules). **This is a sample**: *tried* is how many of the file's mutants were run, chosen by
 a hash of their text, and all numbers after it are about those. A score of a few mutants says little about its file; the sum of a
 folder says more. *Tests*: a unit test fails (of the cases that reach the place: those of the file's test, then the quickest, {budget}
-seconds in all). *Lab*: no test does, but a scenario of the explorer ({scenarios} that reach it, {schedules} schedules each; the only ones
+seconds in all; {again} for survivors that were tried again). *Lab*: no test does, but a scenario of the explorer ({scenarios} that reach it, {schedules} schedules each; the only ones
 for memory orders). *Same*:
 identical machine code. *Explained*: nothing notices the change, because nothing depends on it (`lab/mutation/survivors.txt` and
 `equivalent.txt`). *Open*: survivors that were not judged yet; {alone} of them were tried with the unit tests alone. *Score*: killed, of those that are neither the same nor explained.
@@ -438,7 +439,7 @@ def show_row(name, row):
 
 def write_table(path, table):
     titles = "| | mutants | tried | tests | lab | killed | same | explained | open | score |\n|---|" + "---|" * 9
-    lines = [HEAD.format(budget=BUDGET, scenarios=SCENARIOS, schedules=SCHEDULES,
+    lines = [HEAD.format(budget=BUDGET, again=AGAIN, scenarios=SCENARIOS, schedules=SCHEDULES,
                          alone=sum(row["alone"] for row in table.values()))]
 
     def total(rows):

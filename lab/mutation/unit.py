@@ -67,7 +67,8 @@ class Tests:
         process = subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                    preexec_fn=limit, env=variables)
         try:
-            return self.follow(process, limits or [(case, 60) for case in range(explorer.CASES)], [] if seen is None else seen)
+            return self.follow(process, limits or [(case, 60) for case in range(explorer.CASES)], [] if seen is None else seen,
+                               len(limits))
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -76,8 +77,9 @@ class Tests:
             process.wait()
             process.stdout.close()
 
-    def follow(self, process, limits, seen):
-        clock, took, rest, status = Clock(), 0, b"", None
+    def follow(self, process, limits, seen, expected):
+        """expected: the number of results of a program that plans its cases. One that ends the process early has failed."""
+        clock, took, rest, status, planned = Clock(), 0, b"", None, False
         os.set_blocking(process.stdout.fileno(), False)
         while True:
             select.select([process.stdout], [], [], Clock.STEP)
@@ -86,6 +88,7 @@ class Tests:
             *lines, rest = (rest + text).split(b"\n")
             took += clock.passed()
             for line in lines:
+                planned |= re.match(rb"1\.\.\d+", line) is not None
                 result = re.match(rb"(not )?ok \d+ -? ?(# SKIP )?(\w*)", line)
                 if result:
                     if result.group(1):
@@ -95,6 +98,8 @@ class Tests:
             case, seconds = limits[min(len(seen), len(limits) - 1)]
             if ended:
                 status = process.returncode
+                if status == 0 and planned and len(seen) < expected:
+                    return case, "ends the process"
                 return None if status in (0, 77) else (case, f"status {status}")
             if took > seconds:
                 return case, "hangs"

@@ -2,6 +2,7 @@
  * blocking.c: functions that block in the kernel, and those that make threads and processes. The explorer has no model of
  * them: in a schedule they end the run with their name and place. Elsewhere they are the host's.
  */
+#include "calls.h"
 #include "posix.h"
 
 #include <errno.h>
@@ -34,34 +35,19 @@ static void refuse(const char *call, uintptr_t pc)
         lab_posix_unsupported(call, pc);
 }
 
-/* Regular files never block. */
-static bool is_file(int descriptor)
-{
-    struct stat status;
-    return fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
-}
-
-/* Memory that was not written yet is protected, also against the kernel. */
-static void touch_pages(void *buffer, size_t size)
-{
-    for (volatile char *at = buffer; lab_sched_active() && at < (char *)buffer + size; at += 4096)
-        *at = *at;
-    if (lab_sched_active() && size != 0)
-        ((volatile char *)buffer)[size - 1] = ((volatile char *)buffer)[size - 1];
-}
-
 ssize_t read(int descriptor, void *buffer, size_t size)
 {
-    if (lab_sched_active() && !is_file(descriptor))
-        lab_posix_unsupported("read of something that is not a regular file", CALLER);
-    touch_pages(buffer, size);
+    if (lab_sched_active() && !lab_calls_never_block(descriptor))
+        lab_posix_unsupported(lab_calls_name(SYS_read), CALLER);
+    lab_calls_touch(buffer, size);
     return lab_host_result(lab_host_call(SYS_read, descriptor, (long)buffer, (long)size, 0, 0, 0));
 }
 
 ssize_t readv(int descriptor, const struct iovec *parts, int count)
 {
-    if (lab_sched_active() && !is_file(descriptor))
-        lab_posix_unsupported("readv of something that is not a regular file", CALLER);
+    if (lab_sched_active() && !lab_calls_never_block(descriptor))
+        lab_posix_unsupported(lab_calls_name(SYS_readv), CALLER);
+    lab_calls_touch_parts(parts, count);
     return lab_host_result(lab_host_call(SYS_readv, descriptor, (long)parts, count, 0, 0, 0));
 }
 

@@ -1,4 +1,5 @@
 /* futex.c: syscall(). Futexes are steps of the explorer; other system calls go to the host, unless they block. */
+#include "calls.h"
 #include "posix.h"
 
 #include <limits.h>
@@ -110,40 +111,15 @@ static int futex(const long a[6], uintptr_t pc)
     }
 }
 
-static const struct {
-    long number;
-    const char *name;
-} blocking[] = {
-    {SYS_clone, "clone"},           {SYS_wait4, "wait4"},         {SYS_waitid, "waitid"},
-    {SYS_ppoll, "ppoll"},           {SYS_pselect6, "pselect6"},   {SYS_epoll_pwait, "epoll_pwait"},
-    {SYS_accept, "accept"},         {SYS_accept4, "accept4"},     {SYS_recvfrom, "recvfrom"},
-    {SYS_recvmsg, "recvmsg"},       {SYS_connect, "connect"},     {SYS_rt_sigsuspend, "rt_sigsuspend"},
-    {SYS_rt_sigtimedwait, "rt_sigtimedwait"}, {SYS_msgrcv, "msgrcv"}, {SYS_semop, "semop"},
-    {SYS_semtimedop, "semtimedop"}, {SYS_flock, "flock"},         {SYS_mq_timedreceive, "mq_timedreceive"},
-    {SYS_io_getevents, "io_getevents"}, {SYS_tgkill, "tgkill"},   {SYS_tkill, "tkill"},
-#ifdef SYS_clone3
-    {SYS_clone3, "clone3"},
-#endif
-#ifdef SYS_futex_waitv
-    {SYS_futex_waitv, "futex_waitv"},
-#endif
-#ifdef SYS_fork
-    {SYS_fork, "fork"},             {SYS_vfork, "vfork"},         {SYS_poll, "poll"},
-    {SYS_select, "select"},         {SYS_epoll_wait, "epoll_wait"}, {SYS_pause, "pause"},
-#endif
-    {SYS_execve, "execve"},         {SYS_membarrier, NULL},
-};
-
 static long call_host(long number, const long a[6], uintptr_t pc)
 {
-    for (size_t i = 0; i < sizeof(blocking) / sizeof(blocking[0]); i++)
-        if (blocking[i].number == number && blocking[i].name != NULL && lab_sched_active())
-            lab_posix_unsupported(blocking[i].name, pc);
     if (number == SYS_membarrier && lab_sched_active()) {
         lab_atomic_barrier_all();
         return 0;
     }
-    return lab_host_result(lab_host_call(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+    if (lab_sched_active() && !lab_calls_may_make(number, a))
+        lab_posix_unsupported(lab_calls_name(number), pc);
+    return lab_host_result(lab_calls_make(number, a));
 }
 
 long syscall(long number, ...)

@@ -5,19 +5,11 @@
 #include <errno.h>
 
 /* Returns what the kernel returned: -errno in case of an error. */
+#if defined(__x86_64__)
+long lab_host_call(long number, long a, long b, long c, long d, long e, long f); /* calls.c */
+#elif defined(__aarch64__)
 static inline long lab_host_call(long number, long a, long b, long c, long d, long e, long f)
 {
-#if defined(__x86_64__)
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
@@ -27,10 +19,10 @@ static inline long lab_host_call(long number, long a, long b, long c, long d, lo
     register long x5 __asm__("x5") = f;
     __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
+}
 #else
 #error "the explorer has no system calls for this machine"
 #endif
-}
 
 static inline long lab_host_result(long result)
 {

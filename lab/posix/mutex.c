@@ -18,7 +18,7 @@ typedef struct mutex_state {
     int owner; /* the number of the thread, from 1 */
     unsigned flags;
     int kind;
-    int unused;
+    int ceiling; /* with PTHREAD_PRIO_PROTECT: its priority, from 1; it has no effect */
     pthread_mutex_t *next; /* among the robust mutexes of the owner */
 } mutex_state;
 
@@ -295,14 +295,18 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
 {
-    int type = PTHREAD_MUTEX_DEFAULT, robust = PTHREAD_MUTEX_STALLED;
+    int type = PTHREAD_MUTEX_DEFAULT, robust = PTHREAD_MUTEX_STALLED, protocol = PTHREAD_PRIO_NONE, ceiling = -1;
 
     if (attributes != NULL) {
+        pthread_mutexattr_getprotocol(attributes, &protocol);
+        if (protocol == PTHREAD_PRIO_PROTECT)
+            pthread_mutexattr_getprioceiling(attributes, &ceiling);
         pthread_mutexattr_gettype(attributes, &type);
         pthread_mutexattr_getrobust(attributes, &robust);
     }
     lab_posix_overwrite(mutex, sizeof(*mutex), CALLER);
     memset(mutex, 0, sizeof(*mutex));
+    state_of(mutex)->ceiling = ceiling + 1;
     state_of(mutex)->kind = type | (robust == PTHREAD_MUTEX_ROBUST ? ROBUST : 0);
     return 0;
 }
@@ -337,17 +341,26 @@ int pthread_mutex_consistent(pthread_mutex_t *mutex)
 
 int pthread_mutex_getprioceiling(const pthread_mutex_t *mutex, int *ceiling)
 {
-    (void)mutex;
-    (void)ceiling;
-    return EINVAL; /* as for a mutex without PTHREAD_PRIO_PROTECT: priorities are not modelled */
+    if (state_of(mutex)->ceiling == 0)
+        return EINVAL;
+    *ceiling = state_of(mutex)->ceiling - 1;
+    return 0;
 }
 
 int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling, int *old)
 {
-    (void)mutex;
-    (void)ceiling;
-    (void)old;
-    return EINVAL;
+    mutex_state *m = state_of(mutex);
+
+    if (m->ceiling == 0 || ceiling < 1 || ceiling > 99)
+        return EINVAL;
+    int result = pthread_mutex_lock(mutex);
+    if (result != 0 && result != EDEADLK && result != EOWNERDEAD)
+        return result;
+    *old = m->ceiling - 1;
+    m->ceiling = ceiling + 1;
+    if (result == 0)
+        pthread_mutex_unlock(mutex);
+    return result == EDEADLK ? 0 : result;
 }
 
 /* Spinlocks: a word, 0 or the number of the owner. */

@@ -211,6 +211,24 @@ CORRECT(mutex_error_checking)
     assert(pthread_mutex_unlock(&mutex) == EPERM);
 }
 
+CORRECT(mutex_protects_priority)
+{
+    pthread_mutexattr_t attributes;
+    int ceiling = 0;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_PROTECT);
+    pthread_mutexattr_setprioceiling(&attributes, 10);
+    assert(pthread_mutex_init(&mutex, &attributes) == 0);
+    assert(pthread_mutex_getprioceiling(&mutex, &ceiling) == 0 && ceiling == 10);
+    assert(pthread_mutex_setprioceiling(&mutex, 12, &ceiling) == 0 && ceiling == 10);
+    assert(pthread_mutex_getprioceiling(&mutex, &ceiling) == 0 && ceiling == 12);
+    run_two(count_locked, count_locked);
+    assert(count == 4);
+    initialize(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED);
+    assert(pthread_mutex_getprioceiling(&mutex, &ceiling) == EINVAL);
+}
+
 static void *lock_and_end(void *unused)
 {
     pthread_mutex_lock(&mutex);

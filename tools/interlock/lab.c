@@ -133,7 +133,7 @@ static int link_program(const words *objects, const words *extra, bool cxx, cons
 /* The explorer uses faults itself; gdb stops where it reports a failure, on the thread of the last step. */
 static void add_gdb(words *command)
 {
-    static const char *const orders[] = {"handle SIGSEGV SIGPROF nostop noprint pass", "break lab_sched_fail",
+    static const char *const orders[] = {"handle SIGSEGV SIGSYS SIGPROF nostop noprint pass", "break lab_sched_fail",
                                          "set print thread-events off"};
 
     words_add(command, "gdb");
