@@ -187,29 +187,50 @@ def missed(records):
     return table(["row", "processor", "Interlock", "target", "best peer"], lines)
 
 
-FRONT = {"exclusive": "locking and unlocking a free lock", "event-two": "a round trip between two threads on two processors, by events,"}
+FRONT = [  # row, the peer that most programs use, the sentence for the README
+    ("exclusive", "glibc mutex",
+     "Locking and unlocking a free lock takes {mine}. The glibc mutex takes {usual}, the best of the others {peer}."),
+    ("mutex-4", "glibc mutex",
+     "In a second, four threads acquire one lock {mine}. With the glibc mutex it is {usual}, with the best of the others {peer}."),
+    ("event-two", "glibc sem_t",
+     "A thread wakes one on another processor and is woken by it in {mine}. With glibc's sem_t, whose waiters sleep at once, it "
+     "takes {usual}, with the best of the others {peer}."),
+]
+WORST = "Furthest behind another library is “{title}” with {mine}. The best of the others takes {peer}."
 
 
-def front(row, what):
-    """A sentence for the README."""
-    mine, peer = best_of(row, "interlock", 0), best_of(row, "peer", 0)
-    does = "reaches" if results.higher_is_better(row) else "takes"
-    return (f"{what} {does} {results.number(mine['median'])} {row['unit']} ({mine['contender']}); the best of the others "
-            f"{does} {results.number(peer['median'])} {row['unit']} ({peer['contender']}).")
+def spoken(row, result):
+    """A result in two digits, or without a fraction, with its unit in words."""
+    value, unit = result["median"], "million times" if row["unit"] == "M/s" else row["unit"]
+    if unit == "ns" and value >= 1000:
+        value, unit = value / 1000, "µs"
+    return (f"{value:.0f}" if value >= 9.95 else f"{value:.2g}") + f" {unit}"
+
+
+def front(row, sentence, usual=None):
+    """A sentence for the README, in a list; none without a fair contender or the usual peer."""
+    found = {"mine": best_of(row, "interlock", wanted_fairness(row)), "peer": best_of(row, "peer", 0),
+             "usual": next((r for r in row["results"] if r["contender"] == usual), None)}
+    if None in (found["mine"], found["peer"]) or (usual and found["usual"] is None):
+        return []
+    told = {side: spoken(row, result) + ("" if side == "usual" else f" ({result['contender']})")
+            for side, result in found.items() if result}
+    return ["- " + sentence.format(title=row["title"], **told)]
 
 
 def numbers(records):
-    """For the README: an uncontended lock, a handoff, and where Interlock is furthest behind, by processor."""
-    lines = []
+    """For the README: what a lock and a handoff cost, and where Interlock is furthest behind, by processor."""
+    parts = []
     for record in records:
         by_name = {row["name"]: row for row in record["rows"]}
-        where = f"{kind_of(record)}, {record['machine']['date'][:10]}"
-        lines += [f"- {where}: {front(by_name[name], what)}" for name, what in FRONT.items() if name in by_name]
+        lines = [line for name, usual, sentence in FRONT if name in by_name and not record.get("partial")
+                 for line in front(by_name[name], sentence, usual)]
         compared = [row for row in record["rows"] if 0 < behind(row) < float("inf")]
         if compared:
-            worst = max(compared, key=behind)
-            lines.append(f"- {where}, furthest behind another library: {front(worst, '“' + worst['title'] + '”')}")
-    return "\n".join(lines)
+            lines += front(max(compared, key=behind), WORST)
+        parts.append(f"{kind_of(record)}, {record['machine']['processors']} processors, {record['machine']['date'][:10]}:\n\n"
+                     + "\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def condition(record):

@@ -42,13 +42,20 @@ class Behind(unittest.TestCase):
 
 class Front(unittest.TestCase):
     def test_sentences_name_the_best_of_each_side_and_the_row_that_is_furthest_behind(self):
-        machine = {"processor": "AMD EPYC", "date": "2026-01-02 03:04"}
-        lock = {**row("ns", ("peer", "a", 12), ("peer", "b", 11), ("interlock", "c", 10)), "name": "exclusive"}
-        other = {**row("ns", ("peer", "a", 1), ("interlock", "c", 3)), "title": "wake"}
-        self.assertEqual(document.numbers([{"machine": machine, "rows": [lock, other]}]).split("\n"), [
-            "- AMD EPYC, 2026-01-02: locking and unlocking a free lock takes 10.0 ns (c); the best of the others takes 11.0 ns (b).",
-            "- AMD EPYC, 2026-01-02, furthest behind another library: “wake” takes 3.00 ns (c); the best of the others takes "
-            "1.00 ns (a)."])
+        machine = {"processor": "AMD EPYC", "processors": 2, "date": "2026-01-02 03:04"}
+        lock = {**row("ns", ("peer", "glibc mutex", 12), ("peer", "b", 11), ("interlock", "c", 9.999)), "name": "exclusive"}
+        wake = {**row("ns", ("peer", "a", 1000), ("interlock", "c", 2960)), "title": "wake"}
+        self.assertEqual(document.numbers([{"machine": machine, "rows": [lock, wake]}]).split("\n"), [
+            "AMD EPYC, 2 processors, 2026-01-02:", "",
+            "- Locking and unlocking a free lock takes 10 ns (c). The glibc mutex takes 12 ns, the best of the others 11 ns (b).",
+            "- Furthest behind another library is “wake” with 3 µs (c). The best of the others takes 1 µs (a)."])
+
+    def test_a_lock_that_is_unfair_is_not_shown(self):
+        contended = {**row("M/s", ("peer", "glibc mutex", 12, 0.9), ("interlock", "b", 20, 0.1)), "name": "mutex-4"}
+        self.assertEqual(document.front(contended, "{mine} {peer}"), [])
+        contended["results"].append({**contended["results"][1], "contender": "c", "median": 11.2, "fairness": 0.9})
+        self.assertEqual(document.front(contended, "{mine} {peer}"), ["- 11 million times (c) 12 million times (glibc mutex)"])
+        self.assertEqual(document.front(contended, "{mine} {usual}", "not measured"), [])
 
 
 class Processors(unittest.TestCase):

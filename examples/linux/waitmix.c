@@ -14,7 +14,7 @@ int main(void)
 {
     HANDLE waits[3]; /* an event, a pipe, a child */
     DWORD which, count = 3;
-    char text[16] = "";
+    char text[16];
     int ends[2], status;
     pid_t child = pipe(ends) == 0 ? fork() : -1;
     if (child == 0) {
@@ -26,7 +26,7 @@ int main(void)
     do {
         which = WaitForMultipleObjects(count, waits, FALSE, INFINITE);
         if (which == 1) {
-            printf("the pipe has %d bytes: %s\n", (int)read(ends[0], text, sizeof(text) - 1), text);
+            printf("the pipe has: %.*s\n", (int)read(ends[0], text, sizeof(text)), text);
             kill(child, SIGTERM);
         } else if (which == 2) {
             waitpid(child, &status, 0);

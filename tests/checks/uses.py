@@ -24,7 +24,7 @@ PROGRAMS = ["plain", "kernel", "user"]
 # Flags that change the behavior of the library. Warnings, paths and debugging are up to the user.
 FLAGS = re.compile(r"-(?:[DU]|f(?!diagnostics|PI[CE])|m|std=)")
 NOT_COMPARED = {"-D_FILE_OFFSET_BITS=64", "-DNDEBUG"}  # defaults of Meson and CMake
-STEPS = 300  # of a build that has Interlock as a subproject
+STEPS = 200  # of a build that has Interlock as a subproject
 
 
 def run(*command, **options):
