@@ -13,20 +13,29 @@ LIBRARY = "src/libinterlock.a"
 
 def is_of_hal_alone(build, program):
     """Whether a test starts the host layer itself, which the library has already done in the amalgamation."""
-    symbols = subprocess.run(["nm", str(build / program)], capture_output=True, text=True).stdout
-    return program.startswith("tests/hal-") and "KiInitializeSystem" not in symbols
+    if not program.startswith("tests/hal-"):
+        return False
+    return "KiInitializeSystem" not in subprocess.run(["nm", str(build / program)], capture_output=True, text=True).stdout
 
 
 def defined(build, files):
-    """The names that files define for the linker."""
-    listed = subprocess.run(["nm", "--extern-only", "--defined-only", *files], cwd=build, check=True, capture_output=True, text=True).stdout
-    return {words[2] for words in map(str.split, listed.splitlines()) if len(words) == 3}
+    """{file: the names that it defines for the linker}"""
+    found = {file: set() for file in files}
+    listed = subprocess.run(["nm", "--print-file-name", "--extern-only", "--defined-only", *files], cwd=build, check=True,
+                            capture_output=True, text=True).stdout
+    for words in map(str.split, listed.splitlines()):
+        found[words[0].split(":")[0]].add(words[-1])
+    return found
+
+
+def objects_of(link):
+    return [word for word in link.split() if word.endswith(".o")]
 
 
 def unit_tests(build):
     """(name, program, environment) of the unit tests. A test that replaces functions of the library is left
     out, because the linker cannot redirect calls inside one file; so is a test of the host layer alone."""
-    of_library = defined(build, [LIBRARY])
+    of_library = defined(build, [LIBRARY])[LIBRARY]
     commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands"], check=True, capture_output=True, text=True).stdout
     links = {}
     for line in commands.splitlines():
@@ -35,11 +44,13 @@ def unit_tests(build):
             links[found.group(1)] = line
     listed = json.loads(subprocess.run(["meson", "introspect", "--tests", str(build)], check=True, capture_output=True,
                                        text=True).stdout)
+    replaces = {file for file, names in defined(build, sorted({word for link in links.values() for word in objects_of(link)})).items()
+                if not of_library.isdisjoint(names)}
     for test in listed:
         program = os.path.relpath(test["cmd"][0], build)
         link = links.get(program, "")
         if any(suite.endswith("unit") for suite in test["suite"]) and link and "--wrap" not in link and \
-                not of_library & defined(build, [word for word in shlex.split(link) if word.endswith(".o")]) and \
+                replaces.isdisjoint(objects_of(link)) and \
                 not is_of_hal_alone(Path(build), program):
             yield test["name"], program, link, test["env"]
 

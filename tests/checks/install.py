@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs can use what `meson install` installs: through pkg-config and CMake, from C and C++."""
+"""Programs can use what `meson install` installs: through pkg-config and CMake, from C and C++. With `all` as the last argument, in every
+standard of C++, and every example of the explorer is also built through pkg-config."""
 
 import os
 import re
@@ -24,6 +25,7 @@ STANDARDS = {"g++": ["c++11", "c++14", "c++17", "c++20", "c++23"], "clang++": ["
 # Examples of the explorer, and what it must find in them.
 EXPLORED = {"account.c": "assertion", "cancel.c": "deadlock", "philosophers.c": "deadlock", "mailbox.c": "assertion", "publish.c": "assertion",
             "cache.cpp": "exit status"}
+BY_PKGCONFIG = ("account.c", "publish.c", "cache.cpp")
 LAB_OPTIONS = {"publish.c": ["--model", "c11"]}
 # The library may need nothing but the C library and its loader.
 SOURCE = Path(sys.argv[1]).resolve()
@@ -99,6 +101,7 @@ def main():
     tap = Tap()
     source, build, meson = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), shlex.split(sys.argv[3])
     prefix, libdir, version, hardened, machine = sys.argv[4:9]
+    every = sys.argv[9:] == ["all"]
     with tempfile.TemporaryDirectory() as directory:
         stage = Path(directory) / "stage"
         work = Path(directory) / "consumer"
@@ -156,16 +159,20 @@ def main():
 
         flags, problems = run("pkg-config", "--cflags", "interlock-win32", env=pkgconfig)
         for compiler, standards in STANDARDS.items():
-            for standard in standards:
-                for width in ([], ["-fshort-wchar"]) if standard in (standards[0], standards[-1]) else ([],):
+            widths = {standard: ([], ["-fshort-wchar"]) if standard in (standards[0], standards[-1]) else ([],)
+                      for standard in standards}
+            if not every:
+                widths = {standards[0]: ([],), standards[-1]: (["-fshort-wchar"],)}
+            for standard in widths:
+                for width in widths[standard]:
                     failed = problems or run(compiler, f"-std={standard}", *width, *STRICT, "-fsyntax-only",
                                              work / "standard.cpp", *shlex.split(flags))[1]
                     tap.case(" ".join(["windows.h before the C++ library:", compiler, standard, *width]), failed)
 
         if (root / libdir / "pkgconfig" / "interlock-lab.pc").exists():
-            for name, verdict in EXPLORED.items():
+            for name in EXPLORED if every else BY_PKGCONFIG:
                 tap.case(f"{name} by pkg-config interlock-lab",
-                         explore(source / "examples" / "lab" / name, work / name, verdict, pkgconfig))
+                         explore(source / "examples" / "lab" / name, work / name, EXPLORED[name], pkgconfig))
             for test in sorted((source / "examples" / "lab").glob("*.c*")):
                 tap.case(f"{test.name} by the installed interlock lab",
                          explore_installed(root / "bin" / "interlock", test, EXPLORED.get(test.name), environment))
