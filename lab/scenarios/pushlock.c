@@ -215,6 +215,28 @@ static void held_against_three(void)
 }
 LAB_SCENARIO(pushlock_overtaken, .Setup = held_against_one, .Threads = {take_five_times, counted_writer},
              .Finish = is_free);
+
+/* Three times at most: each of the owner's rounds begins when the waiter is queued again. */
+static int passed;
+
+static void passed_writer(void)
+{
+    KeEnterCriticalRegion();
+    ExAcquirePushLockExclusive(&lock);
+    passed = value;
+    value += 1;
+    ExReleasePushLockExclusive(&lock);
+    KeLeaveCriticalRegion();
+    __atomic_fetch_add(&done, 1, __ATOMIC_RELAXED);
+}
+
+static void was_handed_over(void)
+{
+    is_free();
+    LabAssert(passed <= 3);
+}
+LAB_SCENARIO(pushlock_woken_in_vain, .Setup = held_against_one, .Threads = {take_five_times, passed_writer},
+             .Finish = was_handed_over);
 LAB_SCENARIO(pushlock_overtaken_two, .Setup = held_against_two,
              .Threads = {take_five_times, counted_writer, counted_writer}, .Finish = is_free);
 LAB_SCENARIO(pushlock_overtaken_reader, .Setup = held_against_one, .Threads = {take_five_times, counted_writer, reader},

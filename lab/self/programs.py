@@ -156,6 +156,13 @@ def mistakes(folder):
     check(len(order) > 5 and order[0] == "word", "scenarios are in the order of the file", " ".join(order) + str(places))
 
 
+def end(process):
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it has noticed that its parent is gone
+
+
 def long_searches(folder):
     source = folder / "long.c"
     source.write_text("#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int a, b;\n"
@@ -180,11 +187,8 @@ def long_searches(folder):
     running.wait()
     for child in children:
         for worker in subprocess.run(["ps", "-o", "pid=", "--ppid", child], capture_output=True, text=True).stdout.split():
-            os.kill(int(worker), signal.SIGKILL)
-        try:
-            os.kill(int(child), signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+            end(int(worker))
+        end(int(child))
     check(not left, "a run that is killed leaves nothing in /tmp", str(left))
 
 
