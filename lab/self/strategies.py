@@ -4,9 +4,12 @@
 import subprocess
 import sys
 
-STRATEGIES = [["dpor"], ["states"], ["bounded", "--preemptions", "3"], ["bounded-states", "--preemptions", "3"]]
+STRATEGIES = [["dpor"], ["states"], ["bounded", "--preemptions", "3"], ["bounded-states", "--preemptions", "3"],
+              ["states", "--model", "c11"]]
 # Cycles are no matter of single states, so `states` does not seek them (engine/states.c, 3).
 NOT_SOUGHT = {"states": ("livelock_", "starvation_")}
+# Its relaxed loads may find old values: it is correct under sc alone.
+SC_ONLY = ("kill_all_threads",)
 
 
 def main():
@@ -16,7 +19,7 @@ def main():
         lines = subprocess.run(command, text=True, capture_output=True).stdout.splitlines()
         cases = [line for line in lines if line.startswith(("ok ", "not ok "))]
         wrong = [line for line in cases if line.startswith("not ok ") and
-                 not line.split(" - ")[1].startswith(NOT_SOUGHT.get(strategy[0], ("?",)))]
+                 not line.split(" - ")[1].startswith(NOT_SOUGHT.get(strategy[0], ()) + (SC_ONLY if "c11" in strategy else ()))]
         results.append((" ".join(strategy), wrong if cases else ["nothing was run"]))
     print(f"1..{len(results)}")
     for number, (name, wrong) in enumerate(results, 1):
