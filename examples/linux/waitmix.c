@@ -35,6 +35,9 @@ int main(void)
             count = 2; /* an ended process stays signaled */
         }
     } while (which == 1 || which == 2);
+    if (which != 0 && child > 0) {
+        kill(child, SIGKILL); /* something has failed: it waits forever */
+    }
     for (int i = 0; i < 3; i++) {
         CloseHandle(waits[i]);
     }
