@@ -15,7 +15,7 @@ SC_ONLY = ("kill_all_threads",)
 def main():
     results = []
     for strategy in STRATEGIES:
-        command = [sys.argv[1], "--tap", "--brief", "--schedules", "4000", "--strategy", *strategy]
+        command = [sys.argv[1], "--tap", "--brief", "--schedules", "10000", "--strategy", *strategy]
         lines = subprocess.run(command, text=True, capture_output=True).stdout.splitlines()
         cases = [line for line in lines if line.startswith(("ok ", "not ok "))]
         wrong = [line for line in cases if line.startswith("not ok ") and

@@ -28,7 +28,7 @@
 
 #include "support.h"
 
-enum { CALL_SECONDS = 60, FIRST_CALL_SECONDS = 5, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 1000 };
+enum { CALL_SECONDS = 60, FIRST_CALL_SECONDS = 2, MOST_REFUSALS = 100, MOST_REPEATS = 8, MOST_LOOKS = 1000 };
 
 /* What is refused, beside memory of the heap. The counts are the children's, too. */
 enum refusable { THREAD, PROCESS, DESCRIPTOR, PAGES, KINDS_REFUSED };
