@@ -291,7 +291,8 @@ FORCEINLINE VOID KiYieldOnce(VOID)
 }
 
 /* In NT's cycles, a third of a nanosecond each on every machine: a line of a hardware thread of the same core arrives after 60
-   to 140 of them, one of another core after 235 (Intel Xeon) to 450 (AMD EPYC). */
+   to 140 of them, one of another core after 60 if the two share a cache (AMD EPYC, family 26) and otherwise after 235 (Intel Xeon)
+   to 450 (AMD EPYC, family 25). */
 #define KI_NEAR_CYCLES 180
 #define KI_MOST_NEAR_LOOKS 7 /* outweigh a slow read, which may have been an interrupt */
 #define KI_LOOKS_BETWEEN_TIMED 255
