@@ -319,8 +319,9 @@ class Data:
                 json.dumps(record, indent=indent, separators=None if indent else (",", ":")) + "\n")
 
     def newest(self):
+        """Of the quiet runs, if there is one."""
         whole = [record for record in self.records if not record.get("partial")]
-        return max(whole, key=lambda record: record["machine"]["date"]) if whole else None
+        return max(whole, key=lambda record: (record["quiet"], record["machine"]["date"])) if whole else None
 
 
 def put(record, directory):
