@@ -160,7 +160,8 @@ static void time_out(lab_thread *t, bool is_next)
 
 /*
  * All threads have ended except the library's own. Those run on until they sleep, and get a few timeouts: the search
- * must know their next steps to tell whether these could have come earlier.
+ * must know their next steps to tell whether these could have come earlier. One that seems to spin gets another turn
+ * first, as in next_round: it may have yielded for a change that had come before it looked.
  */
 static void finish_if_quiet(uint16_t enabled)
 {
@@ -168,6 +169,8 @@ static void finish_if_quiet(uint16_t enabled)
 
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
         ready |= lab->run.threads[i].state == THREAD_READY && ((enabled >> i & 1) || lab->run.threads[i].yielded != 0);
+    if (!ready && enabled == 0 && lab->run.idle_rounds == 0 && somebody_is_ready())
+        return;
     if (!ready && (enabled == 0 || lab->run.epilogue++ == EPILOGUE_TIMEOUTS))
         lab_sched_leave(RUN_FINISHED);
 }
