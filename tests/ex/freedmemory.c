@@ -55,7 +55,7 @@ static VOID no_normal_routine(PVOID context, PVOID argument1, PVOID argument2)
 
 static void set_timer(block *b)
 {
-    LARGE_INTEGER due = {.QuadPart = -600000000LL};
+    LARGE_INTEGER due = {.QuadPart = -864000000000LL};
     KeInitializeTimer(&b->timer);
     KeSetTimer(&b->timer, due, NULL);
 }
@@ -64,7 +64,7 @@ static void set_timer_of_the_day(block *b)
 {
     LARGE_INTEGER due;
     KeQuerySystemTime(&due);
-    due.QuadPart += 600000000LL;
+    due.QuadPart += 864000000000LL;
     KeInitializeTimer(&b->timer);
     KeSetTimer(&b->timer, due, NULL);
 }
@@ -72,7 +72,7 @@ static void set_timer_of_the_day(block *b)
 /* The timer is elsewhere. */
 static void set_timer_with_dpc(block *b)
 {
-    LARGE_INTEGER due = {.QuadPart = -600000000LL};
+    LARGE_INTEGER due = {.QuadPart = -864000000000LL};
     KeInitializeDpc(&b->dpc, no_dpc, NULL);
     KeInitializeTimer(&outer_timer);
     KeSetTimer(&outer_timer, due, &b->dpc);
