@@ -72,7 +72,7 @@ void bench_add_stream(const char *family, bench_side side, const char *contender
 void bench_add_value(const char *family, bench_side side, const char *contender, double target, bench_value *value);
 
 /* The kinds of tails: threads that contend for one lock (BENCH_TAIL_WORK of tail.h), a thread that another one wakes,
-   and a wait of 1 ms, of which only the excess counts. */
+   and a 1 ms wait, of which only the lateness counts. */
 struct bench_tail;
 void bench_add_tail_lock(const char *family, bench_side side, const char *contender,
                          void (*work)(bench_worker *, struct bench_tail *));

@@ -1,4 +1,4 @@
-/* heap.h: heap use of threads, waiters and objects. */
+/* heap.h: how much heap memory threads, waiters and objects use. */
 #ifndef INTERLOCK_BENCH_HEAP_H
 #define INTERLOCK_BENCH_HEAP_H
 

@@ -13,7 +13,7 @@
 #define TIMER_BATCH        256
 #define BENCH_TIMER_SPREAD 16 /* milliseconds between the first and the last expiration */
 #define TIMER_MOST         1000000
-#define TIMER_FAR          3600000 /* milliseconds: about an hour, and as much again */
+#define TIMER_FAR          3600000 /* milliseconds: one to two hours from now */
 
 static inline uint64_t bench_processor_time(void)
 {

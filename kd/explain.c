@@ -519,7 +519,7 @@ static bool find_bugcheck(story *s)
     return true;
 }
 
-/* The note of the thread that the signal ended comes first; that of the signal belongs to it. */
+/* The first note is that of the thread that the signal ended; the signal's note belongs to it. */
 typedef struct notes {
     bool has_status, has_info;
     struct elf_prstatus status;
@@ -668,7 +668,7 @@ static int explain_text(int file, const char *what, const kd_options *options)
     return status;
 }
 
-/* The only argument besides --json, if it may be a text. */
+/* The only argument other than --json, if it may be a text file. */
 static const char *text_of(int argc, char **argv, bool *as_json)
 {
     const char *only = "-";

@@ -34,7 +34,7 @@ typedef struct kd_graph_block {
     int thread;           /* of the graph */
     int number;           /* among the blocks of its thread */
     int object;           /* of the graph, -1: not known */
-    int edge;             /* from its thread; the next one is to the object */
+    int edge;             /* the edge from its thread; the next edge leads to the object */
     int position;         /* among the waiters of the object, from 0; -1: not in its list */
 } kd_graph_block;
 

@@ -83,7 +83,7 @@ static void keep_counters(const kd_history *history, counters *now)
     }
 }
 
-/* The sum of the increases; the current counters replace the previous ones. */
+/* Returns the sum of the increases, and replaces the previous counters by the current ones. */
 static uint64_t exchange(kd_counter **before, size_t *count, counters now)
 {
     uint64_t sum = 0;

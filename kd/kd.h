@@ -249,7 +249,7 @@ typedef struct kd_thread {
     bool orphaned;       /* it waits, directly or indirectly, for a lock whose owner has exited */
     bool granted;        /* its wait for a shared object has ended, and it has not noticed yet */
     uint64_t wait_number; /* of its wait for shared objects */
-    uint32_t process_id; /* of a thread of another process, else 0: only what kd/shared.c fills in is known of those */
+    uint32_t process_id; /* of a thread of another process, else 0: only the members that kd/shared.c fills in are known */
     const char *process_name;
     bool probable;       /* its process was not inspected: it may wait for more than this */
 } kd_thread;

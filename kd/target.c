@@ -304,7 +304,7 @@ static DIR *open_tasks(const kd_target *target)
     return tasks;
 }
 
-/* A process continues after its main thread has exited, but that thread's id has no memory then. 0: no live thread. */
+/* A process may outlive its main thread, but then no memory can be read through that thread's id. 0: no live thread. */
 static int living_thread(const kd_target *target)
 {
     DIR *tasks = open_tasks(target);
@@ -564,7 +564,7 @@ static bool open_core(kd_target *target, const char *what)
         return FAIL(target, "%s is neither a process id nor a file that can be read: %s", what, strerror(errno));
     if (!S_ISREG(status.st_mode))
         return FAIL(target, "%s is not a core file, but %s", what, kind_of_file(status.st_mode));
-    /* Not mapped: the file may be truncated meanwhile. */
+    /* Read, not mapped: the file may be truncated at any time. */
     target->core = elf_begin(target->file, ELF_C_READ, NULL);
     if (target->core == NULL || gelf_getehdr(target->core, &header) == NULL || header.e_type != ET_CORE)
         return FAIL(target, "%s is not a core file", what);

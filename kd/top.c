@@ -511,7 +511,7 @@ static int parse(top *t, int argc, char **argv)
         else
             wrong = true;
         if (wrong)
-            kd_say("this is not understood: %s", argv[i]);
+            kd_say("unrecognized argument: %s", argv[i]);
     }
     if (wrong || t->options.target == NULL) {
         fputs(usage_text, stderr);

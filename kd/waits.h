@@ -1,6 +1,6 @@
 /*
- * waits.h: the waits of each thread over time, as the snapshots have seen them. The beginning of a wait is exact: the
- * thread records it. Its end is known to lie between two snapshots. Waits that fit between two snapshots are counted.
+ * waits.h: the waits of each thread over time, as found in the snapshots. The beginning of a wait is exact: the thread
+ * records it. Its end is known to lie between two snapshots. Waits that fit between two snapshots are counted.
  */
 #ifndef INTERLOCK_KD_WAITS_H
 #define INTERLOCK_KD_WAITS_H

@@ -240,7 +240,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     is_no_stranger(server, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "This server is read-only.\n");
-    if (*state == NULL) { /* the first call; a connection that is answered in it is closed */
+    if (*state == NULL) { /* the first call; a reply in it would close the connection */
         *state = server;
         return MHD_YES;
     }

@@ -315,7 +315,7 @@ static int parse(arguments *given, int argc, char **argv)
         else
             wrong = true;
         if (wrong)
-            kd_say("this is not understood: %s", argv[i]);
+            kd_say("unrecognized argument: %s", argv[i]);
     }
     if (wrong || given->target == NULL) {
         fputs(usage_text, stderr);

@@ -86,6 +86,21 @@ PRIMITIVES = {
 }
 
 
+# Rows of the grid whose waits may be single steps (--abstract), and where that is a proof: they wait by the engine, and are not a row
+# of it. What was made single steps is proven by these rows.
+OVER_WAITS = ("keyed_event", "fast_mutex", "guarded_mutex", "pushlock", "cache_aware_pushlock", "auto_expand_pushlock",
+              "address_pushlock", "resource", "fast_resource", "rundown", "cache_aware_rundown", "address_wait",
+              "address_wait_timed", "srw_lock", "critical_section", "condition_variable", "condition_variable_timed", "run_once",
+              "barrier", "rtl_resource")
+PROVEN_BY = {"events": ("synchronization_event", "notification_event"), "semaphores": ("semaphore",), "alerts": ("alert_by_id",)}
+
+
+def is_over_waits(scenario):
+    """APCs, alerts and suspension interrupt waits: the engine has to run."""
+    match = re.fullmatch(r"grid_(\w+)_(?:%s)" % "|".join(SHAPES), scenario)
+    return match is not None and match.group(1) in OVER_WAITS and not scenario.endswith("_upset")
+
+
 def sections_of(page):
     """{(header, title)} of docs/api.md"""
     found, header = set(), None
@@ -114,6 +129,8 @@ def extent(row):
     text = {"dpor": "every schedule", "states": "every state", "part": "a part, at random",
             "bounded": f"up to {row['preemptions']} preemptions",
             "bounded-states": f"every state up to {row['preemptions']} preemptions"}[row["search"]]
+    if row.get("abstract"):
+        text += f" over proven {row['abstract']}{OVER}"
     return text + row["limits"].replace(" with ", ", ", 1).replace(" and ", ", ")
 
 
@@ -133,8 +150,9 @@ def is_whole(row):
 
 
 def reach(row):
-    """How far the search got, to compare two of the same scenario."""
-    return {"dpor": 1001, "states": 1000}.get(row["search"], row["preemptions"])
+    """How far the search got, to compare two of the same scenario. Over proven waits is less than the same without."""
+    full = {"dpor": 1001, "states": 1000}.get(row["search"], row["preemptions"])
+    return full - 0.5 if row.get("abstract") else full
 
 
 def is_old(row):
@@ -144,6 +162,7 @@ def is_old(row):
 
 
 OLD = "†"
+OVER = "‡"
 
 GOALS = {"2 × 3": ("2x3",), "3 × 2": ("3x2",), "4 threads": ("4x1", "4x2"), "upset": ("upset",)}
 
@@ -153,12 +172,36 @@ def reaches_goal(row, goal):
     return row is not None and (is_whole(row) or (goal == "4 threads" and row["preemptions"] >= PREEMPTIONS))
 
 
+def marks(rows):
+    """Of a goal that is reached by any of these runs."""
+    old = all(is_old(row) for row in rows)
+    over = all(row.get("abstract") for row in rows)
+    return (OLD if old else "") + (OVER if over else "")
+
+
+def foundation(rows):
+    """How far the engine's own rows were explored, on which those over proven waits rest."""
+    cells = {(row["scenario"], row["model"]): row for row in rows}
+    kinds = {kind for row in rows for kind in row.get("abstract", "").split(", ") if kind}
+    lines = []
+    for kind in sorted(kinds):
+        for name in PROVEN_BY[kind]:
+            found = [f"{shape} {MODELS[model]}: {extent(row)}" for shape in SHAPES for model in ("sc", "c11")
+                     if (row := cells.get((f"grid_{name}_{shape}", model))) is not None]
+            lines.append(f"- {kind}: {name.replace('_', ' ')}: {'; '.join(found)}")
+    if not lines:
+        return []
+    return ["## What the rows over proven waits rest on", "",
+            "The rows of the wait engine, which always run with all of its code, and the histories that are compared with the models of these",
+            "objects (`crowd_history_*`, in their sections):", "", *lines, ""]
+
+
 def goal_summary(rows):
     """A line per primitive: which goals are reached under which models, and which are not."""
     cells = {(row["scenario"], row["model"]): row for row in rows}
     lines = ["| primitive | reached | missing |", "|---|---|---|"]
     counts = {f"{goal} {MODELS[model]}": [0, 0] for goal in GOALS for model in ("sc", "c11")}
-    before = 0
+    before = over = 0
     for title, (_, names, _) in PRIMITIVES.items():
         for name in names:
             reached, missing = [], []
@@ -166,10 +209,11 @@ def goal_summary(rows):
                 for model in ("sc", "c11"):
                     found = [cells[key] for shape in shapes if (key := (f"grid_{name}_{shape}", model)) in cells]
                     if found:
-                        good = any(reaches_goal(row, goal) for row in found)
-                        is_new = any(reaches_goal(row, goal) and not is_old(row) for row in found)
-                        (reached if good else missing).append(f"{goal} {MODELS[model]}" + (OLD if good and not is_new else ""))
-                        before += good and not is_new
+                        reaching = [row for row in found if reaches_goal(row, goal)]
+                        good = bool(reaching)
+                        (reached if good else missing).append(f"{goal} {MODELS[model]}" + (marks(reaching) if good else ""))
+                        before += good and OLD in marks(reaching)
+                        over += good and OVER in marks(reaching)
                         counts[f"{goal} {MODELS[model]}"][0] += good
                         counts[f"{goal} {MODELS[model]}"][1] += 1
             lines.append(f"| {title}: {name.replace('_', ' ')} | {', '.join(reached)} | {', '.join(missing)} |")
@@ -177,7 +221,8 @@ def goal_summary(rows):
             lines.append(f"| {title} | | not in the grid |")
     reached_count, all_count = (sum(count[i] for count in counts.values()) for i in (0, 1))
     each = "; ".join(f"{name}: {reached} of {number}" for name, (reached, number) in counts.items())
-    return [f"{reached_count} of {all_count} are reached, {before} of them by runs from before the last changes ({OLD}). {each}.", "", *lines]
+    return [f"{reached_count} of {all_count} are reached: {reached_count - over} with all of the library's code, {over} over proven waits ({OVER}, below);"
+            f" {before} of them by runs from before the last changes ({OLD}). {each}.", "", *lines]
 
 
 def repeat_notice(rows):
@@ -200,7 +245,7 @@ def grid_summary(rows):
                     line.append("")
                     continue
                 names_of = {"dpor": "all", "states": "states", "part": "part"}
-                line.append(names_of.get(row["search"], f"≤ {row['preemptions']}") + (OLD if is_old(row) else ""))
+                line.append(names_of.get(row["search"], f"≤ {row['preemptions']}") + marks([row]))
             lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(line) + " |")
     return lines
 
@@ -209,6 +254,7 @@ def render(data):
     rows = data["rows"]
     grid = [row for row in rows if row["scenario"].startswith("grid_")]
     whole = sum(map(is_whole, rows))
+    over = sum(is_whole(row) and bool(row.get("abstract")) for row in rows)
     bounded = sum(row["search"] in ("bounded", "bounded-states") for row in rows)
     out = [
         "# What was explored", "",
@@ -221,8 +267,11 @@ def render(data):
         "  complete, races are checked in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
         "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
         "  **every state up to N preemptions** (`bounded-states`): each state that these reach.",
+        f"- **over proven waits** ({OVER}): each call of the wait engine on an event or a semaphore, or for an alert by thread id, was a single",
+        "  step ([more](lab.md#proven-waits)). The row shows nothing about the inside of such a call, and rests on the rows of the engine itself,",
+        "  as far as those were explored ([below](#what-the-rows-over-proven-waits-rest-on)).",
         "- **a part**: random schedules only. Each limit that cut a search off is named.", "",
-        f"{len(rows)} runs: {whole} complete, {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
+        f"{len(rows)} runs: {whole} complete ({over} of them over proven waits), {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
         f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
         f" time. {data['machine']}.", "",
         *repeat_notice(rows),
@@ -231,6 +280,7 @@ def render(data):
         f"up to {PREEMPTIONS} preemptions; and alerts, APCs and suspension (*upset*) completely, where they apply. Under both models, sequential",
         "consistency (sc) and RC11. The sections below have the scenarios of each primitive and how far each was explored.", "",
         *goal_summary(grid), "",
+        *foundation(grid),
         "## The grid", "",
         "Each primitive in the same shapes, threads × operations of each (`lab/grid`). *upset*: two threads, while a third one alerts one",
         "of them, queues a special, normal or user APC to it, or suspends and resumes it. Timeouts happen at any moment, at most two",

@@ -1,4 +1,4 @@
-/* Operations while many threads wait that they cannot wake: the cost must not depend on the number of waiters. */
+/* Operations beside many waiting threads that they do not wake: the cost must not depend on the number of waiters. */
 #include "../bench.h"
 
 #include <interlock/nt.h>

@@ -100,7 +100,7 @@ static void open_gate(void)
 
 BENCH_LOOP(run_thread, bench_thread_join(bench_thread_start(use_in_thread, NULL)))
 
-/* The distance between adjacent threads; the first ones are in static memory of the library. */
+/* The distance between adjacent thread structures; the first ones are in the library's static memory. */
 static double size_of_thread(void)
 {
     uintptr_t least = UINTPTR_MAX;

@@ -179,7 +179,7 @@ static void waitv_await_set(set *in)
         syscall(SYS_futex_waitv, in->futexes, in->count, 0, NULL, 0);
 }
 
-/* The system call alone: it finds that the last word has changed. */
+/* The system call alone, which returns at once because the last word has changed. */
 static void waitv_once(set *in)
 {
     syscall(SYS_futex_waitv, in->futexes, in->count, 0, NULL, 0);
@@ -267,7 +267,7 @@ static uint64_t run_many_waits(unsigned long count, const bench_row *row)
     return (uint64_t)((double)start * (double)count / (double)((count + number - 1) / number * number));
 }
 
-/* A timer of the kernel is a descriptor: as many as the process may have. */
+/* A kernel timer takes a descriptor, so their number is limited by the process's descriptors. */
 #define TIMERS 512
 
 static int *timers(void)

@@ -1,4 +1,4 @@
-/* The same with the C library and Linux system calls. */
+/* Tail latencies of the C library and of Linux system calls. */
 #include "../idle.h"
 #include "../tail.h"
 

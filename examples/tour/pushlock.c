@@ -6,10 +6,10 @@
 
 #include "ex/pushlock.h"
 
-#define L EX_PUSH_LOCK_LOCK
-#define W EX_PUSH_LOCK_WAITING
-#define K EX_PUSH_LOCK_WAKING
-#define M EX_PUSH_LOCK_MULTIPLE_SHARED
+#define LOCKED EX_PUSH_LOCK_LOCK
+#define WAITING EX_PUSH_LOCK_WAITING
+#define WAKING EX_PUSH_LOCK_WAKING
+#define MULTIPLE EX_PUSH_LOCK_MULTIPLE_SHARED
 
 typedef struct actor {
     PVOID thread;
@@ -24,7 +24,7 @@ static PEXP_WAIT_BLOCK newest_waiter(void)
 {
     ULONG_PTR word = __atomic_load_n(&lock, __ATOMIC_ACQUIRE);
 
-    return word & W ? (PVOID)(word & ~EXP_PUSH_LOCK_BITS) : NULL;
+    return word & WAITING ? (PVOID)(word & ~EXP_PUSH_LOCK_BITS) : NULL;
 }
 
 /* With waiters, the number of sharers is in the block of the oldest. */
@@ -36,7 +36,7 @@ static ULONG sharers_in(ULONG_PTR word)
         return (ULONG)(word / EX_PUSH_LOCK_SHARE_INC);
     while (block->Next != NULL)
         block = block->Next;
-    return word & M ? (ULONG)__atomic_load_n(&block->ShareCount, __ATOMIC_ACQUIRE) : 0;
+    return word & MULTIPLE ? (ULONG)__atomic_load_n(&block->ShareCount, __ATOMIC_ACQUIRE) : 0;
 }
 
 static void show(const char *what, ULONG_PTR bits, ULONG sharers)
@@ -45,8 +45,8 @@ static void show(const char *what, ULONG_PTR bits, ULONG sharers)
     ULONG found = sharers_in(word);
 
     printf("%-34s %12llx %s%s%s%s%s", what, (unsigned long long)word, word == 0 ? " free" : "",
-           word & L ? " Locked" : "", word & W ? " Waiting" : "", word & K ? " Waking" : "",
-           word & M ? " MultipleShared" : "");
+           word & LOCKED ? " Locked" : "", word & WAITING ? " Waiting" : "", word & WAKING ? " Waking" : "",
+           word & MULTIPLE ? " MultipleShared" : "");
     if (found != 0)
         printf(", %u sharer%s", (unsigned)found, found == 1 ? "" : "s");
     printf("\n");
@@ -125,33 +125,33 @@ static void show_without_waiters(void)
 {
     show("nobody has it", 0, 0);
     ExAcquirePushLockExclusive(&lock);
-    show("acquired exclusively", L, 0);
+    show("acquired exclusively", LOCKED, 0);
     ExReleasePushLockExclusive(&lock);
     start_sharer(&sharer_1);
-    show("acquired shared", L, 1);
+    show("acquired shared", LOCKED, 1);
     start_sharer(&sharer_2);
-    show("a second thread shares it", L, 2);
+    show("a second thread shares it", LOCKED, 2);
 }
 
 static void show_waiters(void)
 {
     start_waiting_writer(&writer_1);
-    show("a writer waits", L | W | M, 2);
+    show("a writer waits", LOCKED | WAITING | MULTIPLE, 2);
     let_out(&sharer_1);
-    show("the first sharer leaves", L | W | M, 1);
+    show("the first sharer leaves", LOCKED | WAITING | MULTIPLE, 1);
     start_waiting_writer(&writer_2);
-    show("a second writer waits", L | W | M, 1);
+    show("a second writer waits", LOCKED | WAITING | MULTIPLE, 1);
     let_out(&sharer_2);
-    show("the last sharer leaves, wakes one", W | K, 0);
+    show("the last sharer leaves, wakes one", WAITING | WAKING, 0);
     expect(ExTryAcquirePushLockExclusive(&lock));
-    show("a passer-by is faster than that", L | W | K, 0);
+    show("a passer-by is faster than that", LOCKED | WAITING | WAKING, 0);
     ExReleasePushLockExclusive(&lock);
-    show("and leaves, waking nobody more", W | K, 0);
+    show("and leaves, waking nobody more", WAITING | WAKING, 0);
     let_in(&writer_1);
-    show("the woken writer has it", L | W, 0);
+    show("the woken writer has it", LOCKED | WAITING, 0);
     let_out(&writer_1);
     let_in(&writer_2);
-    show("the second writer has it", L, 0);
+    show("the second writer has it", LOCKED, 0);
     let_out(&writer_2);
     show("it leaves", 0, 0);
 }

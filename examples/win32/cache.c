@@ -1,5 +1,5 @@
 /*
- * cache.c: a table that many read and few write, under a slim reader/writer lock.
+ * cache.c: a table that is read often and written rarely, under a slim reader/writer lock.
  *
  * Readers look up squares; on a miss they release the lock, compute, and insert the result exclusively. An InitOnce lets
  * the first thread initialize the table.

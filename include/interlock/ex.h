@@ -108,15 +108,15 @@ FORCEINLINE INTERLOCKED_RESULT ExInterlockedDecrementLong(volatile LONG *Addend,
     return Value < 0 ? ResultNegative : Value == 0 ? ResultZero : ResultPositive;
 }
 
-/* InterlockedExchange. Returns the old value. Differs: as ExInterlockedIncrementLong. Since NT 3.1. */
+/* InterlockedExchange on a ULONG. Returns the old value. Differs: as ExInterlockedIncrementLong. Since NT 3.1. */
 FORCEINLINE ULONG ExInterlockedExchangeUlong(volatile ULONG *Target, ULONG Value, PKSPIN_LOCK Lock)
 {
     UNREFERENCED_PARAMETER(Lock);
     return (ULONG)InterlockedExchange((volatile LONG *)Target, (LONG)Value);
 }
 
-/* InterlockedCompareExchange. Returns the old value. Differs: the lock is ignored; no header of Windows declares it.
-   Since NT 4.0. */
+/* InterlockedCompareExchange: stores Exchange if the value is Comperand. Returns the old value. Differs: the lock is
+   ignored; no header of Windows declares it. Since NT 4.0. */
 FORCEINLINE LONG ExInterlockedCompareExchange(volatile LONG *Destination, LONG Exchange, LONG Comperand,
                                               PKSPIN_LOCK Lock)
 {
@@ -292,10 +292,11 @@ NTKERNELAPI PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG 
    a bugcheck. Differs: there is one pool. Since NT 3.5. */
 NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 
-/* ExAllocatePoolWithTag with the tag None. Since NT 3.1. */
+/* ExAllocatePoolWithTag with the tag None, by which such blocks are listed. Since NT 3.1. */
 NTKERNELAPI PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes);
 
-/* ExAllocatePoolWithTag. Differs: the priority has no effect. Since 2000. */
+/* ExAllocatePoolWithTag with a hint how important the allocation is when memory is scarce. Differs: the priority has no
+   effect. Since 2000. */
 NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
                                                 EX_POOL_PRIORITY Priority);
 
@@ -347,7 +348,7 @@ FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
 NTKERNELAPI VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 NTKERNELAPI VOID ExFreePool(PVOID P);
 
-/* ExFreePoolWithTag. Differs: the parameters have no effect. Since 10. */
+/* Frees a block of any pool function, as ExFreePoolWithTag does. Differs: the parameters have no effect. Since 10. */
 NTKERNELAPI VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
                              ULONG ExtendedParametersCount);
 
@@ -377,7 +378,7 @@ C_ASSERT(FIELD_OFFSET(FAST_MUTEX, OldIrql) == 48);
 /* Internal: in a program built with DBG, tells the verifier that a lock was initialized. */
 NTKERNELAPI VOID ExpNoteFastMutex(PFAST_MUTEX FastMutex);
 
-/* Initializes a free fast mutex. Since NT 3.5. */
+/* Initializes a fast mutex that no thread owns, before its first use. Since NT 3.5. */
 FORCEINLINE VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
 {
     FastMutex->Count = FM_LOCK_BIT;
@@ -481,7 +482,7 @@ FORCEINLINE BOOLEAN ExpPushLockChange(PEX_PUSH_LOCK PushLock, ULONG_PTR From, UL
 /* Internal: in a program built with DBG, tells the verifier that a lock was initialized. */
 NTKERNELAPI VOID ExpNotePushLock(PEX_PUSH_LOCK PushLock);
 
-/* Initializes a free pushlock. Since XP. */
+/* Initializes a free pushlock: the word becomes 0. Since XP. */
 FORCEINLINE VOID ExInitializePushLock(PEX_PUSH_LOCK PushLock)
 {
     *PushLock = 0;
@@ -520,7 +521,7 @@ FORCEINLINE BOOLEAN ExTryAcquirePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG F
            ExfTryAcquirePushLockSharedEx(PushLock, Flags | INTERLOCK_PUSH_LOCK_WATCHED);
 }
 
-/* Releases an exclusive acquire. Since 8. */
+/* Releases an exclusive acquire and wakes waiters if there are any. Since 8. */
 FORCEINLINE VOID ExReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, EX_PUSH_LOCK_LOCK, 0)) {
@@ -528,7 +529,7 @@ FORCEINLINE VOID ExReleasePushLockExclusiveEx(PEX_PUSH_LOCK PushLock, ULONG Flag
     }
 }
 
-/* Releases a shared acquire. Since 8. */
+/* Releases a shared acquire. The last sharer wakes waiters if there are any. Since 8. */
 FORCEINLINE VOID ExReleasePushLockSharedEx(PEX_PUSH_LOCK PushLock, ULONG Flags)
 {
     if (!ExpPushLockChange(PushLock, EX_PUSH_LOCK_LOCK | EX_PUSH_LOCK_SHARE_INC, 0)) {
@@ -615,7 +616,7 @@ NTKERNELAPI VOID ExReleaseAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND 
 /* Blocks until the lock is acquired shared. Returns what the release needs. Since 8.1. */
 NTKERNELAPI PEX_PUSH_LOCK ExAcquireAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags);
 
-/* Releases a shared acquire. Since 8.1. */
+/* Releases a shared acquire. Held is what the acquire has returned. Since 8.1. */
 NTKERNELAPI VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, PEX_PUSH_LOCK Held,
                                                    ULONG Flags);
 
@@ -774,7 +775,8 @@ NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireResourceExclusive(PERESOURCE Re
 NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireResourceShared(PERESOURCE Resource);
 NTKERNELAPI PVOID ExEnterCriticalRegionAndAcquireSharedWaitForExclusive(PERESOURCE Resource);
 
-/* ExReleaseResourceLite and KeLeaveCriticalRegion. Since Server 2003. */
+/* ExReleaseResourceLite, then KeLeaveCriticalRegion, which delivers kernel APCs that became pending meanwhile. Since
+   Server 2003. */
 NTKERNELAPI VOID ExReleaseResourceAndLeaveCriticalRegion(PERESOURCE Resource);
 
 #define ExGetCurrentResourceThread() ((ERESOURCE_THREAD)KeGetCurrentThread())
@@ -816,7 +818,8 @@ C_ASSERT(sizeof(FAST_OWNER_ENTRY) == 72);
 
 #define EX_FAST_RESOURCE_ENABLE_LEGACY_APIS 0x1
 
-/* Initializes a free fast resource. Since 10. */
+/* Initializes a free fast resource. With EX_FAST_RESOURCE_ENABLE_LEGACY_APIS in Flags the functions of an ERESOURCE
+   accept it, too. Since 10. */
 NTKERNELAPI VOID ExInitializeFastResource(PFAST_ERESOURCE Resource, ULONG Flags);
 
 /* Ends a fast resource, which must be unused. Since 10. */
@@ -929,7 +932,13 @@ FORCEINLINE VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
  * 8.
  */
 
-typedef struct _EX_RUNDOWN_REF_CACHE_AWARE *PEX_RUNDOWN_REF_CACHE_AWARE;
+/* Opaque, as in Windows. The first members are fixed, because the inline functions below use them. */
+typedef struct _EX_RUNDOWN_REF_CACHE_AWARE {
+    PEX_RUNDOWN_REF First;
+    ULONG Number;
+    volatile ULONG Closed;
+    volatile LONG_PTR Area; /* 0: not inline */
+} EX_RUNDOWN_REF_CACHE_AWARE, *PEX_RUNDOWN_REF_CACHE_AWARE;
 
 /* Returns the size of a cache-aware reference in the caller's memory. Since Server 2003. */
 NTKERNELAPI SIZE_T ExSizeOfRundownProtectionCacheAware(VOID);
@@ -938,7 +947,7 @@ NTKERNELAPI SIZE_T ExSizeOfRundownProtectionCacheAware(VOID);
 NTKERNELAPI VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware,
                                                          SIZE_T RunRefSize);
 
-/* Frees what ExAllocateCacheAwareRundownProtection returned. Since Server 2003. */
+/* Frees what ExAllocateCacheAwareRundownProtection has returned. No thread may use it any more. Since Server 2003. */
 NTKERNELAPI VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 
 /* Acquires once or Count times. Returns FALSE once the rundown has begun. Since Server 2003. */
@@ -949,6 +958,30 @@ NTKERNELAPI BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE
 /* Releases once or Count times, on any processor. Since Server 2003. */
 NTKERNELAPI VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 NTKERNELAPI VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count);
+
+#if INTERLOCK_SECTIONS
+/* Internal: src/ex/rundown.c, 13. FALSE: nothing has happened, and the function has to be called. */
+FORCEINLINE BOOLEAN ExpRundownAddInline(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, LONG_PTR Addend)
+{
+    LONG_PTR area = __atomic_load_n(&RunRef->Area, __ATOMIC_RELAXED);
+    return area != 0 && InterlockAddInSection(area, RunRef->First, RunRef->Number, &RunRef->Closed, Addend);
+}
+
+/* Internal: the functions above, inline. */
+FORCEINLINE BOOLEAN ExpAcquireRundownInline(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    return ExpRundownAddInline(RunRef, EX_RUNDOWN_COUNT_INC) || ExAcquireRundownProtectionCacheAware(RunRef);
+}
+FORCEINLINE VOID ExpReleaseRundownInline(PEX_RUNDOWN_REF_CACHE_AWARE RunRef)
+{
+    if (!ExpRundownAddInline(RunRef, -EX_RUNDOWN_COUNT_INC)) {
+        ExReleaseRundownProtectionCacheAware(RunRef);
+    }
+}
+
+#define ExAcquireRundownProtectionCacheAware(RunRef) ExpAcquireRundownInline(RunRef)
+#define ExReleaseRundownProtectionCacheAware(RunRef) ExpReleaseRundownInline(RunRef)
+#endif
 
 /* Refuses new holders and blocks until the last one has released. At IRQL <= APC_LEVEL. Since Server 2003. */
 NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRef);
@@ -1082,13 +1115,13 @@ typedef struct _EXT_DELETE_PARAMETERS {
 #define EX_TIMER_UNLIMITED_TOLERANCE ((LONGLONG)-1)
 #define EX_TIMER_NOTIFICATION (1u << 31)
 
-/* Zeroes the parameters of ExSetTimer. Since 8.1. */
+/* Zeroes the parameters of ExSetTimer, before the caller fills in those that it needs. Since 8.1. */
 FORCEINLINE VOID ExInitializeSetTimerParameters(PEXT_SET_PARAMETERS Parameters)
 {
     memset(Parameters, 0, sizeof(*Parameters));
 }
 
-/* Zeroes the parameters of ExDeleteTimer. Since 8.1. */
+/* Zeroes the parameters of ExDeleteTimer, before the caller fills in those that it needs. Since 8.1. */
 FORCEINLINE VOID ExInitializeDeleteTimerParameters(PEXT_DELETE_PARAMETERS Parameters)
 {
     memset(Parameters, 0, sizeof(*Parameters));

@@ -463,6 +463,83 @@ UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 Exchang
                                     LONG64 ExchangeLow, LONG64 *ComparandResult);
 #endif
 
+/*
+ * Restartable sections: an addition to a word of the processor on which the thread runs, without a locked operation. The
+ * host restarts a section that it has interrupted (rseq(2)): src/hal/section.h. For inline functions of ex.h.
+ * A thread sanitizer sees no instruction of a section, so it would report a race for what a section orders.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define INTERLOCK_SECTIONS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define INTERLOCK_SECTIONS 0
+#endif
+#endif
+#if !defined(INTERLOCK_SECTIONS) && defined(__x86_64__)
+#define INTERLOCK_SECTIONS 1
+#elif !defined(INTERLOCK_SECTIONS)
+#define INTERLOCK_SECTIONS 0
+#endif
+
+#define INTERLOCK_SECTION_SLOT_SHIFT 6
+
+/* Offsets of a thread's area, which the C library has registered with the host. */
+#define INTERLOCK_SECTION_PROCESSOR 4
+#define INTERLOCK_SECTION_CURRENT   8
+
+#if INTERLOCK_SECTIONS
+/*
+ * Internal: adds to the first word of the slot of the current processor. FALSE: *Closed is not 0, or the processor is beyond Number.
+ * Orders as a release store; a load that follows may come before it, unless HalRestartSections comes in between. Area: that
+ * of the thread, from the thread pointer.
+ *
+ * The addition ends the section: a restarted section has no effect. The area's pointer to the section is cleared, because
+ * this code may be unmapped later. The host requires its signature, an instruction that traps, before the place where a
+ * section restarts. Each line has both dialects of the assembler; \"?\" puts the tables into the function's own group, so a
+ * linker drops both or none.
+ */
+FORCEINLINE BOOLEAN InterlockAddInSection(LONG_PTR Area, PVOID First, ULONG Number, const volatile ULONG *Closed,
+                                          LONG_PTR Addend)
+{
+    BOOLEAN done;
+    ULONG64 scratch;
+    __asm__ volatile(
+        ".pushsection __rseq_cs, \"aw?\"\n\t"
+        ".balign 32\n\t"
+        "3:\n\t"
+        ".long 0, 0\n\t"
+        ".quad 1f, 2f - 1f, 4f\n\t"
+        ".popsection\n\t"
+        ".pushsection __rseq_failure, \"ax?\"\n\t"
+        ".byte 0x0f, 0xb9, 0x3d\n\t"
+        ".long 0x53053053\n\t"
+        "4:\n\t"
+        "jmp 5f\n\t"
+        ".popsection\n"
+        "5:\n\t"
+        "lea{q 3b(%%rip), %[scratch]| %[scratch], [rip + 3b]}\n\t"
+        "mov{q %[scratch], %%fs:%c[current](%[area])| qword ptr fs:[%[area] + %c[current]], %[scratch]}\n"
+        "1:\n\t"
+        "xor{l %k[done], %k[done]| %k[done], %k[done]}\n\t"
+        "cmp{l %k[done], %[closed]| %[closed], %k[done]}\n\t"
+        "jne 2f\n\t"
+        "mov{l %%fs:%c[processor](%[area]), %k[scratch]| %k[scratch], dword ptr fs:[%[area] + %c[processor]]}\n\t"
+        "cmp{l %[number], %k[scratch]| %k[scratch], %[number]}\n\t"
+        "jae 2f\n\t"
+        "shl{q $%c[shift], %[scratch]| %[scratch], %c[shift]}\n\t"
+        "inc{l|} %k[done]\n\t"
+        "add{q %[addend], (%[first], %[scratch])| qword ptr [%[first] + %[scratch]], %[addend]}\n"
+        "2:\n\t"
+        "mov{q $0, %%fs:%c[current](%[area])| qword ptr fs:[%[area] + %c[current]], 0}\n\t"
+        : [done] "=&r"(done), [scratch] "=&r"(scratch)
+        : [closed] "m"(*Closed), [area] "r"(Area), [number] "rm"(Number), [first] "r"(First), [addend] "er"(Addend),
+          [shift] "i"(INTERLOCK_SECTION_SLOT_SHIFT), [processor] "i"(INTERLOCK_SECTION_PROCESSOR),
+          [current] "i"(INTERLOCK_SECTION_CURRENT)
+        : "cc", "memory");
+    return done;
+}
+#endif
+
 /* Bits. Base is an array of words; these operations are not interlocked. */
 
 #define INTERLOCK_PLAIN_BIT_TEST(Name, Type, Base_t, Action)                                       \
@@ -475,7 +552,8 @@ UCHAR InterlockedCompareExchange128(LONG64 volatile *Destination, LONG64 Exchang
         return old;                                                                                \
     }
 
-/* Returns a bit. Since Server 2003. */
+/* Returns the bit of that number: bit 0 is the lowest one of *Base, and numbers beyond the word address the words
+   behind it. Since Server 2003. */
 INTERLOCK_PLAIN_BIT_TEST(BitTest, LONG, LONG const, (void)0)
 INTERLOCK_PLAIN_BIT_TEST(BitTest64, LONG64, LONG64 const, (void)0)
 
@@ -505,7 +583,7 @@ INTERLOCK_BIT_SCAN(BitScanReverse64, ULONG64, 63 - __builtin_clzll(Mask))
 
 /* Barriers and spin loops. */
 
-/* Full memory barrier. Since Server 2003. */
+/* Full memory barrier: neither the compiler nor the processor moves a load or store across it. Since Server 2003. */
 FORCEINLINE VOID KeMemoryBarrier(VOID)
 {
     /* __sync: gcc warns of a __atomic fence under TSan */

@@ -1043,7 +1043,8 @@ typedef struct _IO_CSQ {
 
 C_ASSERT(sizeof(IO_CSQ) == 64 && sizeof(IO_CSQ_IRP_CONTEXT) == 24);
 
-/* Initializes a queue. Since XP, Server 2003. */
+/* Initializes a cancel-safe queue with the driver's routines for its list and its lock. IoCsqInitializeEx: the insert
+   routine returns a status and gets a context. Since XP, Server 2003. */
 NTKERNELAPI NTSTATUS IoCsqInitialize(PIO_CSQ Csq, PIO_CSQ_INSERT_IRP CsqInsertIrp, PIO_CSQ_REMOVE_IRP CsqRemoveIrp,
                                      PIO_CSQ_PEEK_NEXT_IRP CsqPeekNextIrp, PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock,
                                      PIO_CSQ_RELEASE_LOCK CsqReleaseLock,
@@ -1262,7 +1263,7 @@ NTKERNELAPI PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCE
                                                ULONG BugCheckOnFailure, ULONG Priority);
 NTKERNELAPI PVOID MmMapLockedPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode);
 
-/* Ends a mapping. Since NT 3.1. */
+/* Ends a mapping. BaseAddress is what MmMapLockedPagesSpecifyCache has returned. Since NT 3.1. */
 NTKERNELAPI VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList);
 
 /*

@@ -412,7 +412,7 @@ C_ASSERT(FIELD_OFFSET(KWAIT_BLOCK, Object) == 0x20);
 #define INTERLOCK_MAXIMUM_PROCESSORS 2560
 #define INVALID_PROCESSOR_INDEX 0xffffffff
 
-/* Returns the caller's IRQL. Differs: the IRQL belongs to the thread. Since NT 3.1. */
+/* Returns the calling thread's IRQL. Any IRQL. Differs: the IRQL belongs to the thread. Since NT 3.1. */
 NTKERNELAPI KIRQL KeGetCurrentIrql(VOID);
 
 /* Raises the IRQL and returns the old one; KeRaiseIrql is a macro over it. A lower level is a bugcheck. Differs: from
@@ -539,7 +539,7 @@ typedef PROCESSOR_CALLBACK_FUNCTION *PPROCESSOR_CALLBACK_FUNCTION;
 NTKERNELAPI PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction,
                                                     PVOID CallbackContext, ULONG Flags);
 
-/* Ends the registration. Since Vista. */
+/* Ends a registration. CallbackHandle is what KeRegisterProcessorChangeCallback has returned. Since Vista. */
 NTKERNELAPI VOID KeDeregisterProcessorChangeCallback(PVOID CallbackHandle);
 
 /* Calls with much stack, floating-point and extended state. */
@@ -910,7 +910,8 @@ NTKERNELAPI BOOLEAN KeAreAllApcsDisabled(VOID);
 
 /* Threads. */
 
-/* Returns the calling thread. Differs: a thread of the host is adopted at its first call. Since NT 3.1. */
+/* Returns the object of the calling thread, without a reference. Any IRQL. Differs: a thread of the host is adopted at
+   its first call. Since NT 3.1. */
 NTKERNELAPI PKTHREAD KeGetCurrentThread(VOID);
 
 /* Sleeps. Returns STATUS_SUCCESS; an alertable sleep may return STATUS_ALERTED or STATUS_USER_APC. Since NT 3.1. */
@@ -995,7 +996,7 @@ NTKERNELAPI VOID KeSetEventBoostPriority(PRKEVENT Event, PKTHREAD *Thread);
 /* Resets the event and returns its previous state. Since NT 3.1. */
 NTKERNELAPI LONG KeResetEvent(PRKEVENT Event);
 
-/* Resets the event. Since NT 3.5. */
+/* Resets the event as KeResetEvent does, without returning its previous state. Since NT 3.5. */
 NTKERNELAPI VOID KeClearEvent(PRKEVENT Event);
 
 /* Releases the threads that wait at this moment (one for a synchronization event), leaves the event reset, and returns
@@ -1029,7 +1030,7 @@ NTKERNELAPI NTSTATUS KeSetLowWaitHighThread(PKEVENT_PAIR EventPair, KPROCESSOR_M
 /* Initializes a gate, a synchronization event for locks. Since Server 2003. */
 NTKERNELAPI VOID KeInitializeGate(PKGATE Gate);
 
-/* Lets one thread through. Since Server 2003. */
+/* Lets one thread through: one that waits, or else the next one that would have to wait. Since Server 2003. */
 NTKERNELAPI VOID KeSignalGate(PKGATE Gate);
 
 /* Lets one thread through and boosts it to the caller's priority. Since Server 2003. */
@@ -1069,7 +1070,7 @@ NTKERNELAPI VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG 
    if the limit would be exceeded. Since NT 3.1. */
 NTKERNELAPI LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait);
 
-/* Returns the count. Since NT 3.1. */
+/* Returns the count: how many more waits are satisfied at once. 0: it is not signaled. Since NT 3.1. */
 NTKERNELAPI LONG KeReadStateSemaphore(PRKSEMAPHORE Semaphore);
 
 /* Timers. */
@@ -1126,7 +1127,7 @@ NTKERNELAPI VOID KeStallExecutionProcessor(ULONG MicroSeconds);
 /* Initializes a queue that lets Count threads run at a time; 0 means the number of processors. Since NT 3.5. */
 NTKERNELAPI VOID KeInitializeQueue(PRKQUEUE Queue, ULONG Count);
 
-/* Returns the number of entries. Since NT 3.5. */
+/* Returns the number of entries that are queued and not removed yet. Since NT 3.5. */
 NTKERNELAPI LONG KeReadStateQueue(PRKQUEUE Queue);
 
 /* Appends an entry at the tail or head, or hands it to the thread that has waited least. Returns the previous number of

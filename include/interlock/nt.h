@@ -167,7 +167,7 @@ NTSYSAPI NTSTATUS ZwQueryDirectoryObject(HANDLE DirectoryHandle, PVOID Buffer, U
 NTSYSCALLAPI NTSTATUS NtCreateSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess,
                                                  POBJECT_ATTRIBUTES ObjectAttributes, PUNICODE_STRING LinkTarget);
 
-/* Opens the link itself. Since NT 3.1. */
+/* Opens a symbolic link itself, not the object that it points to. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess,
                                                POBJECT_ATTRIBUTES ObjectAttributes);
 
@@ -206,7 +206,7 @@ NTSYSCALLAPI NTSTATUS NtSetEvent(HANDLE EventHandle, PLONG PreviousState);
    notification event. Since XP. */
 NTSYSCALLAPI NTSTATUS NtSetEventBoostPriority(HANDLE EventHandle);
 
-/* Resets the event. Since NT 3.1. */
+/* Resets the event. The handle needs EVENT_MODIFY_STATE. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtClearEvent(HANDLE EventHandle);
 
 /* Resets the event; stores the previous state in PreviousState, which may be NULL. Since NT 3.1. */
@@ -216,7 +216,7 @@ NTSYSCALLAPI NTSTATUS NtResetEvent(HANDLE EventHandle, PLONG PreviousState);
    which may be NULL. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtPulseEvent(HANDLE EventHandle, PLONG PreviousState);
 
-/* Queries type and state. Since NT 3.1. */
+/* Queries the event's type and state. The handle needs EVENT_QUERY_STATE. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtQueryEvent(HANDLE EventHandle, EVENT_INFORMATION_CLASS EventInformationClass,
                                    PVOID EventInformation, ULONG EventInformationLength, PULONG ReturnLength);
 
@@ -231,7 +231,7 @@ NTSYSAPI NTSTATUS ZwPulseEvent(HANDLE EventHandle, PLONG PreviousState);
 
 /* Event pairs. */
 
-/* Creates an event pair. Since NT 3.1. */
+/* Creates an event pair: two events, low and high, neither of which is signaled. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtCreateEventPair(PHANDLE EventPairHandle, ACCESS_MASK DesiredAccess,
                                         POBJECT_ATTRIBUTES ObjectAttributes);
 
@@ -306,7 +306,7 @@ NTSYSCALLAPI NTSTATUS NtOpenSemaphore(PHANDLE SemaphoreHandle, ACCESS_MASK Desir
    STATUS_SEMAPHORE_LIMIT_EXCEEDED and changes nothing if the limit would be exceeded. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtReleaseSemaphore(HANDLE SemaphoreHandle, LONG ReleaseCount, PLONG PreviousCount);
 
-/* Queries count and maximum. Since NT 3.1. */
+/* Queries the semaphore's count and maximum. The handle needs SEMAPHORE_QUERY_STATE. Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtQuerySemaphore(HANDLE SemaphoreHandle, SEMAPHORE_INFORMATION_CLASS SemaphoreInformationClass,
                                        PVOID SemaphoreInformation, ULONG SemaphoreInformationLength,
                                        PULONG ReturnLength);
@@ -751,7 +751,7 @@ NTSYSAPI NTSTATUS NtTerminateProcess(HANDLE ProcessHandle, NTSTATUS ExitStatus);
    Since XP. */
 NTSYSAPI NTSTATUS NtSuspendProcess(HANDLE ProcessHandle);
 
-/* Continues a stopped process. Differs: uses SIGCONT. Since XP. */
+/* Continues a process that NtSuspendProcess has stopped. Differs: uses SIGCONT. Since XP. */
 NTSYSAPI NTSTATUS NtResumeProcess(HANDLE ProcessHandle);
 
 /* Queries information about a process, by class. Returns STATUS_INFO_LENGTH_MISMATCH or STATUS_INVALID_INFO_CLASS on
@@ -851,7 +851,8 @@ NTSYSCALLAPI NTSTATUS NtAllocateReserveObject(PHANDLE MemoryReserveHandle, POBJE
 
 /* Wait completion packets. Waiting on an object without a thread: a packet goes to a port when it is signaled. */
 
-/* Creates an idle packet. Since 8. */
+/* Creates a packet that waits for nothing yet: NtAssociateWaitCompletionPacket binds it to an object and a port. Since
+   8. */
 NTSYSCALLAPI NTSTATUS NtCreateWaitCompletionPacket(PHANDLE WaitCompletionPacketHandle, ACCESS_MASK DesiredAccess,
                                                    POBJECT_ATTRIBUTES ObjectAttributes);
 

@@ -152,7 +152,7 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK Desire
                                                KPROCESSOR_MODE AccessMode, PVOID *Object,
                                                POBJECT_HANDLE_INFORMATION HandleInformation);
 
-/* The same with a tag. Differs: tags are not recorded. Since 7. */
+/* ObReferenceObjectByHandle with a tag that says who holds the reference. Differs: tags are not recorded. Since 7. */
 FORCEINLINE NTSTATUS ObReferenceObjectByHandleWithTag(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                                       KPROCESSOR_MODE AccessMode, ULONG Tag, PVOID *Object,
                                                       POBJECT_HANDLE_INFORMATION HandleInformation)

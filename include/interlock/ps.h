@@ -18,7 +18,8 @@ typedef KSTART_ROUTINE *PKSTART_ROUTINE;
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 extern NTKERNELAPI POBJECT_TYPE *PsProcessType;
 
-/* The process of system threads. Differs: the one process that there is, the caller's own. Since NT 3.1. */
+/* The process to which threads of the system belong. Differs: the one process that there is, the caller's own. Since NT
+   3.1. */
 extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 
 /* Threads. Only threads of this process that have called the library are known. */
@@ -55,7 +56,7 @@ NTKERNELAPI NTSTATUS PsGetThreadExitStatus(PETHREAD Thread);
 /* Returns TRUE for threads of PsCreateSystemThread and of the library. Since XP. */
 NTKERNELAPI BOOLEAN PsIsSystemThread(PETHREAD Thread);
 
-/* PsIsSystemThread. Since XP. */
+/* TRUE: it is a thread of the system, not of the program (PsIsSystemThread). Since XP. */
 NTKERNELAPI BOOLEAN IoIsSystemThread(PETHREAD Thread);
 
 /* Returns the mode that called the current system service. Differs: always KernelMode: driver code is called by a test,

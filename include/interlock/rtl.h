@@ -86,14 +86,14 @@ NTSYSAPI ULONG RtlNtStatusToDosError(NTSTATUS Status);
 /* Returns the Win32 error of a status and leaves the last status alone. Since XP. */
 NTSYSAPI ULONG RtlNtStatusToDosErrorNoTeb(NTSTATUS Status);
 
-/* Returns the thread's last error. Since XP. */
+/* Returns the calling thread's last error, as GetLastError does. Since XP. */
 NTSYSAPI ULONG RtlGetLastWin32Error(VOID);
 
-/* Sets the thread's last error. Since XP. */
+/* Sets the calling thread's last error, as SetLastError does. Since XP. */
 NTSYSAPI VOID RtlSetLastWin32Error(ULONG Win32Error);
 NTSYSAPI VOID RtlRestoreLastWin32Error(ULONG Win32Error);
 
-/* Returns the thread's last status. Since XP. */
+/* Returns the status that the calling thread's last failure was converted from. Since XP. */
 NTSYSAPI NTSTATUS RtlGetLastNtStatus(VOID);
 
 /* Sets the last status, and the last error to its Win32 error. Since XP. */
@@ -202,7 +202,7 @@ NTSYSAPI VOID RtlConvertSRWLockExclusiveToShared(PRTL_SRWLOCK SRWLock);
 #define NTSYSAPI static __attribute__((always_inline))
 #endif
 
-/* Initializes a free lock. Since Vista. */
+/* Initializes a free lock, as RTL_SRWLOCK_INIT does: the word becomes 0. Since Vista. */
 NTSYSAPI inline VOID RtlInitializeSRWLock(PRTL_SRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
@@ -407,7 +407,7 @@ NTSYSAPI VOID RtlConvertSharedToExclusive(PRTL_RESOURCE Resource);
 /* Converts exclusive to shared and lets waiting sharers in. Since NT 3.1. */
 NTSYSAPI VOID RtlConvertExclusiveToShared(PRTL_RESOURCE Resource);
 
-/* Prints the state. Differs: on standard error. Since NT 3.1. */
+/* Prints the resource's owner, its sharers and its waiters. Differs: on standard error. Since NT 3.1. */
 NTSYSAPI VOID RtlDumpResource(PRTL_RESOURCE Resource);
 
 /* Barriers. A number of threads wait for each other. */
@@ -764,7 +764,7 @@ FORCEINLINE LARGE_INTEGER RtlConvertUlongToLargeInteger(ULONG UnsignedInteger)
     return InterlockLargeInteger(UnsignedInteger);
 }
 
-/* Adds, subtracts, negates. Since NT 3.1. */
+/* Adds, subtracts, negates 64-bit integers. An overflow wraps around. Since NT 3.1. */
 FORCEINLINE LARGE_INTEGER RtlLargeIntegerAdd(LARGE_INTEGER Addend1, LARGE_INTEGER Addend2)
 {
     return InterlockLargeInteger((ULONGLONG)Addend1.QuadPart + (ULONGLONG)Addend2.QuadPart);
@@ -907,11 +907,11 @@ NTSYSAPI VOID RtlInitializeBitMap(PRTL_BITMAP BitMapHeader, PULONG BitMapBuffer,
 NTSYSAPI VOID RtlClearBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber);
 NTSYSAPI VOID RtlSetBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber);
 
-/* Clears or sets a range. Since NT 3.1. */
+/* Clears or sets as many bits of the bitmap, beginning with the bit StartingIndex. Since NT 3.1. */
 NTSYSAPI VOID RtlClearBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToClear);
 NTSYSAPI VOID RtlSetBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToSet);
 
-/* Clears or sets all bits. Since NT 3.1. */
+/* Clears or sets all bits of the bitmap. Since NT 3.1. */
 NTSYSAPI VOID RtlClearAllBits(PRTL_BITMAP BitMapHeader);
 NTSYSAPI VOID RtlSetAllBits(PRTL_BITMAP BitMapHeader);
 
@@ -1128,7 +1128,7 @@ NTSYSAPI PRTL_SPLAY_LINKS RtlRealPredecessor(PRTL_SPLAY_LINKS Links);
 
 /* Generic tables. The allocate routine gets the size of an element plus that of an RTL_SPLAY_LINKS and a LIST_ENTRY. */
 
-/* Initializes an empty table. Since NT 3.1. */
+/* Initializes an empty table with the caller's routines, which compare, allocate and free elements. Since NT 3.1. */
 NTSYSAPI VOID RtlInitializeGenericTable(PRTL_GENERIC_TABLE Table, PRTL_GENERIC_COMPARE_ROUTINE CompareRoutine,
                                         PRTL_GENERIC_ALLOCATE_ROUTINE AllocateRoutine,
                                         PRTL_GENERIC_FREE_ROUTINE FreeRoutine, PVOID TableContext);
@@ -1163,7 +1163,7 @@ NTSYSAPI PVOID RtlEnumerateGenericTableWithoutSplaying(PRTL_GENERIC_TABLE Table,
 /* Returns element I, counted from 0 in the order of insertion; NULL if there is none. Since NT 3.1. */
 NTSYSAPI PVOID RtlGetElementGenericTable(PRTL_GENERIC_TABLE Table, ULONG I);
 
-/* Returns the number of elements. Since NT 3.1. */
+/* Returns the number of elements in the table. Since NT 3.1. */
 NTSYSAPI ULONG RtlNumberGenericTableElements(PRTL_GENERIC_TABLE Table);
 
 /* Returns TRUE if the table is empty. Since NT 3.1. */
@@ -1171,7 +1171,7 @@ NTSYSAPI BOOLEAN RtlIsGenericTableEmpty(PRTL_GENERIC_TABLE Table);
 
 /* Balanced tables. The allocate routine gets the size of an element plus that of an RTL_BALANCED_LINKS. */
 
-/* Initializes an empty table. Since XP. */
+/* Initializes an empty table with the caller's routines, which compare, allocate and free elements. Since XP. */
 NTSYSAPI VOID RtlInitializeGenericTableAvl(PRTL_AVL_TABLE Table, PRTL_AVL_COMPARE_ROUTINE CompareRoutine,
                                            PRTL_AVL_ALLOCATE_ROUTINE AllocateRoutine, PRTL_AVL_FREE_ROUTINE FreeRoutine,
                                            PVOID TableContext);
@@ -1216,7 +1216,7 @@ NTSYSAPI PVOID RtlEnumerateGenericTableLikeADirectory(PRTL_AVL_TABLE Table, PRTL
 /* Returns element I, counted from 0 in order; NULL if there is none. Since XP. */
 NTSYSAPI PVOID RtlGetElementGenericTableAvl(PRTL_AVL_TABLE Table, ULONG I);
 
-/* Returns the number of elements. Since XP. */
+/* Returns the number of elements in the table. Since XP. */
 NTSYSAPI ULONG RtlNumberGenericTableElementsAvl(PRTL_AVL_TABLE Table);
 
 /* Returns TRUE if the table is empty. Since XP. */
@@ -1225,14 +1225,14 @@ NTSYSAPI BOOLEAN RtlIsGenericTableEmptyAvl(PRTL_AVL_TABLE Table);
 /* Prefix tables. Entries are paths, which begin with a backslash; one is a prefix of a path if the path equals it or continues
    with a backslash. The caller keeps the entries and their strings. */
 
-/* Initializes an empty table. Since NT 3.1. */
+/* Initializes an empty table of prefixes. The caller serializes all calls for it. Since NT 3.1. */
 NTSYSAPI VOID RtlInitializeUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable);
 
 /* Inserts an entry. Returns FALSE if the table has one with the same string, also in case. Since NT 3.1. */
 NTSYSAPI BOOLEAN RtlInsertUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_STRING Prefix,
                                         PUNICODE_PREFIX_TABLE_ENTRY PrefixTableEntry);
 
-/* Removes an entry. Since NT 3.1. */
+/* Removes an entry that RtlInsertUnicodePrefix has inserted. Its memory belongs to the caller again. Since NT 3.1. */
 NTSYSAPI VOID RtlRemoveUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_PREFIX_TABLE_ENTRY PrefixTableEntry);
 
 /* Returns the entry with the longest prefix of a path; NULL if there is none. From character CaseInsensitiveIndex on, case is
@@ -1344,7 +1344,7 @@ NTSYSAPI NTSTATUS TpSimpleTryPost(PTP_SIMPLE_CALLBACK Callback, PVOID Context, P
 NTSYSAPI NTSTATUS TpAllocWork(PTP_WORK *WorkReturn, PTP_WORK_CALLBACK Callback, PVOID Context,
                               PTP_CALLBACK_ENVIRON CallbackEnviron);
 
-/* Releases the object. Since Vista. */
+/* Releases the object, which is freed after its last callback. Since Vista. */
 NTSYSAPI VOID TpReleaseWork(PTP_WORK Work);
 
 /* Queues one more callback; cannot fail. Callbacks of one object run concurrently. Since Vista. */
@@ -1355,7 +1355,7 @@ NTSYSAPI VOID TpWaitForWork(PTP_WORK Work, LOGICAL CancelPendingCallbacks);
 
 /* Timer objects. */
 
-/* Allocates a timer object. Since Vista. */
+/* Allocates a timer object that is not set; TpReleaseTimer frees it. Since Vista. */
 NTSYSAPI NTSTATUS TpAllocTimer(PTP_TIMER *Timer, PTP_TIMER_CALLBACK Callback, PVOID Context,
                                PTP_CALLBACK_ENVIRON CallbackEnviron);
 
@@ -1376,7 +1376,7 @@ NTSYSAPI VOID TpWaitForTimer(PTP_TIMER Timer, LOGICAL CancelPendingCallbacks);
 
 /* Wait objects. One callback per setting. Mutexes are refused, since only a thread can own one. */
 
-/* Allocates a wait object. Since Vista. */
+/* Allocates a wait object that waits for nothing yet; TpReleaseWait frees it. Since Vista. */
 NTSYSAPI NTSTATUS TpAllocWait(PTP_WAIT *WaitReturn, PTP_WAIT_CALLBACK Callback, PVOID Context,
                               PTP_CALLBACK_ENVIRON CallbackEnviron);
 
@@ -1394,12 +1394,12 @@ NTSYSAPI VOID TpWaitForWait(PTP_WAIT Wait, LOGICAL CancelPendingCallbacks);
 
 /* I/O objects. Files are descriptor objects (io.h). */
 
-/* Binds a file to callbacks. Differs: the file is a descriptor object; anything else is STATUS_OBJECT_TYPE_MISMATCH.
-   Since Vista. */
+/* Binds a file to a callback, which runs once for each operation that TpStartAsyncIoOperation announces. Differs: the
+   file is a descriptor object; anything else is STATUS_OBJECT_TYPE_MISMATCH. Since Vista. */
 NTSYSAPI NTSTATUS TpAllocIoCompletion(PTP_IO *IoReturn, HANDLE File, PTP_IO_CALLBACK Callback, PVOID Context,
                                       PTP_CALLBACK_ENVIRON CallbackEnviron);
 
-/* Releases the object. Since Vista. */
+/* Releases the object, which is freed after its last callback. Since Vista. */
 NTSYSAPI VOID TpReleaseIoCompletion(PTP_IO Io);
 
 /* Announces an operation, which will have one callback. Differs: the callback runs when the descriptor is ready, one
@@ -1427,7 +1427,7 @@ NTSYSAPI NTSTATUS RtlRegisterWait(PHANDLE WaitHandle, HANDLE Handle, WAITORTIMER
 NTSYSAPI NTSTATUS RtlDeregisterWait(HANDLE WaitHandle);
 NTSYSAPI NTSTATUS RtlDeregisterWaitEx(HANDLE WaitHandle, HANDLE Event);
 
-/* Creates a timer queue. Since 2000. */
+/* Creates a timer queue; RtlDeleteTimerQueueEx deletes it with its timers. Since 2000. */
 NTSYSAPI NTSTATUS RtlCreateTimerQueue(PHANDLE TimerQueueHandle);
 
 /* Creates a timer in a queue, or with NULL in the queue of the process. Times are in milliseconds. Since 2000. */

@@ -389,7 +389,7 @@ FORCEINLINE VOID TpSetCallbackPersistent(PTP_CALLBACK_ENVIRON CallbackEnviron)
     CallbackEnviron->u.s.Persistent = 1;
 }
 
-/* Ends the environment. Does nothing. Since Vista. */
+/* Ends the use of an environment. Does nothing: it owns no memory. Since Vista. */
 FORCEINLINE VOID TpDestroyCallbackEnviron(PTP_CALLBACK_ENVIRON CallbackEnviron)
 {
     UNREFERENCED_PARAMETER(CallbackEnviron);

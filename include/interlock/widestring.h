@@ -20,15 +20,17 @@ INTERLOCK_BEGIN
 
 /* Wide strings. */
 
-/* wcslen, wcsnlen: returns the length. Only in Interlock. */
+/* wcslen, wcsnlen: returns the length in characters, and at most Limit. Only in Interlock. */
 INTERLOCK_API size_t InterlockWcslen(const WCHAR *String);
 INTERLOCK_API size_t InterlockWcsnlen(const WCHAR *String, size_t Limit);
 
-/* wcscpy, wcsncpy: copies a string. Only in Interlock. */
+/* wcscpy, wcsncpy: copies a string. wcsncpy writes exactly Count characters: the rest are zeros, and a longer string is
+   not terminated. Only in Interlock. */
 INTERLOCK_API WCHAR *InterlockWcscpy(WCHAR *Target, const WCHAR *Source);
 INTERLOCK_API WCHAR *InterlockWcsncpy(WCHAR *Target, const WCHAR *Source, size_t Count);
 
-/* wcscat, wcsncat: appends a string. Only in Interlock. */
+/* wcscat, wcsncat: appends a string, or at most Count characters of it, and terminates the result. Only in Interlock.
+   */
 INTERLOCK_API WCHAR *InterlockWcscat(WCHAR *Target, const WCHAR *Source);
 INTERLOCK_API WCHAR *InterlockWcsncat(WCHAR *Target, const WCHAR *Source, size_t Count);
 
@@ -61,7 +63,7 @@ INTERLOCK_API WCHAR *InterlockWcsdup(const WCHAR *String);
 INTERLOCK_API long InterlockWcstol(const WCHAR *String, WCHAR **End, int Base);
 INTERLOCK_API unsigned long InterlockWcstoul(const WCHAR *String, WCHAR **End, int Base);
 
-/* _wtoi: converts a decimal number. Only in Interlock. */
+/* _wtoi: converts the decimal number at the beginning of a string. 0: there is none. Only in Interlock. */
 INTERLOCK_API int InterlockWtoi(const WCHAR *String);
 
 /* _vsnwprintf, _snwprintf: formats into a buffer. Returns the length; -1 if it did not fit, with the text truncated and

@@ -226,7 +226,7 @@ C_ASSERT(sizeof(OVERLAPPED_ENTRY) == 32);
 #define SUBLANG_ENGLISH_US 0x01
 #define MAKELANGID(Primary, Sub) ((WORD)((WORD)(Sub) << 10 | (WORD)(Primary)))
 
-/* Returns the thread's last error. Since NT 3.1. */
+/* Returns the calling thread's last error. Most functions change it only when they fail. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetLastError(VOID);
 
 /* Sets the thread's last error. The type is ignored. Since NT 3.1, NT 3.1, Server 2003. */
@@ -260,7 +260,8 @@ WINBASEAPI BOOL WINAPI DuplicateHandle(HANDLE hSourceProcessHandle, HANDLE hSour
 /* Stores the inherit and protect-from-close flags. Since NT 3.51. */
 WINBASEAPI BOOL WINAPI GetHandleInformation(HANDLE hObject, LPDWORD lpdwFlags);
 
-/* Sets these flags. Differs: not every kind of handle is inherited (docs/processes.md). Since NT 3.51. */
+/* Sets those of the flags HANDLE_FLAG_INHERIT and HANDLE_FLAG_PROTECT_FROM_CLOSE that are in dwMask, as dwFlags has
+   them. Differs: not every kind of handle is inherited (docs/processes.md). Since NT 3.51. */
 WINBASEAPI BOOL WINAPI SetHandleInformation(HANDLE hObject, DWORD dwMask, DWORD dwFlags);
 
 /* Returns TRUE if both handles refer to one object; otherwise fails with ERROR_NOT_SAME_OBJECT. Since 10. */
@@ -300,13 +301,15 @@ WINBASEAPI LPVOID WINAPI HeapAlloc(HANDLE hHeap, DWORD dwFlags, SIZE_T dwBytes);
    changes; HEAP_REALLOC_IN_PLACE_ONLY can only shrink it. Since NT 3.1. */
 WINBASEAPI LPVOID WINAPI HeapReAlloc(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem, SIZE_T dwBytes);
 
-/* Frees a block. NULL succeeds. Differs: a block of another heap is ERROR_INVALID_PARAMETER. Since NT 3.1. */
+/* Frees a block that HeapAlloc or HeapReAlloc has returned. NULL succeeds. Differs: a block of another heap is
+   ERROR_INVALID_PARAMETER. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI HeapFree(HANDLE hHeap, DWORD dwFlags, LPVOID lpMem);
 
 /* Returns the size of a block; -1 if it is not of that heap. Since NT 3.1. */
 WINBASEAPI SIZE_T WINAPI HeapSize(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem);
 
-/* Allocates from the process heap. Differs: always fixed and zeroed: the handle is the address. Since NT 3.1. */
+/* Allocates a block from the process heap; LocalFree frees it. Differs: always fixed and zeroed: the handle is the
+   address. Since NT 3.1. */
 WINBASEAPI HLOCAL WINAPI LocalAlloc(UINT uFlags, SIZE_T uBytes);
 
 /* Frees a block. Returns NULL, or the handle on failure. Since NT 3.1. */
@@ -350,8 +353,8 @@ WINBASEAPI SIZE_T WINAPI HeapCompact(HANDLE hHeap, DWORD dwFlags);
 WINBASEAPI BOOL WINAPI HeapLock(HANDLE hHeap);
 WINBASEAPI BOOL WINAPI HeapUnlock(HANDLE hHeap);
 
-/* Sets and queries an option. Differs: checked, without effect; HeapCompatibilityInformation is 2, a low-fragmentation
-   heap. Since XP. */
+/* Sets or queries an option of a heap. Differs: checked, without effect; HeapCompatibilityInformation is 2, a
+   low-fragmentation heap. Since XP. */
 WINBASEAPI BOOL WINAPI HeapSetInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass,
                                           PVOID HeapInformation, SIZE_T HeapInformationLength);
 WINBASEAPI BOOL WINAPI HeapQueryInformation(HANDLE HeapHandle, HEAP_INFORMATION_CLASS HeapInformationClass,
@@ -746,10 +749,10 @@ C_ASSERT(sizeof(TIME_ZONE_INFORMATION) == 172);
    abbreviations. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation);
 
-/* Returns -1, 0 or 1. Since NT 3.1. */
+/* Compares two times. Returns -1, 0 or 1: the first one is earlier, equal or later. Since NT 3.1. */
 WINBASEAPI LONG WINAPI CompareFileTime(const FILETIME *lpFileTime1, const FILETIME *lpFileTime2);
 
-/* GetTickCount by its multimedia name. Since NT 3.1. */
+/* The time in milliseconds, as GetTickCount returns it. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI timeGetTime(VOID);
 
 /* Stores the shortest and the longest period, 1 ms and 1000 s. Returns TIMERR_NOCANDO if the structure is missing or
@@ -830,7 +833,8 @@ WINBASEAPI ULONG WINAPI RemoveVectoredContinueHandler(PVOID Handle);
 WINBASEAPI LPTOP_LEVEL_EXCEPTION_FILTER WINAPI
 SetUnhandledExceptionFilter(LPTOP_LEVEL_EXCEPTION_FILTER lpTopLevelExceptionFilter);
 
-/* Calls that filter. Differs: there is no dialog and no error reporting. Since NT 3.1. */
+/* Calls the filter that SetUnhandledExceptionFilter has set, and returns what that returns. Differs: there is no dialog
+   and no error reporting. Since NT 3.1. */
 WINBASEAPI LONG WINAPI UnhandledExceptionFilter(struct _EXCEPTION_POINTERS *ExceptionInfo);
 
 /* Queries or sets the mode; both return the old one. Differs: stored, without effect. Since Vista, NT 3.1. */
@@ -862,7 +866,7 @@ WINBASEAPI LPCH WINAPI GetEnvironmentStringsA(VOID);
 WINBASEAPI LPWCH WINAPI GetEnvironmentStringsW(VOID);
 #define GetEnvironmentStrings INTERLOCK_AW(GetEnvironmentStrings)
 
-/* Frees such a copy. Since NT 3.1. */
+/* Frees a copy that GetEnvironmentStrings has returned. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI FreeEnvironmentStringsA(LPCH penv);
 WINBASEAPI BOOL WINAPI FreeEnvironmentStringsW(LPWCH penv);
 #define FreeEnvironmentStrings INTERLOCK_AW(FreeEnvironmentStrings)
@@ -885,7 +889,7 @@ NTSYSAPI USHORT NTAPI RtlCaptureStackBackTrace(ULONG FramesToSkip, ULONG FramesT
 
 /* Error modes. */
 
-/* Returns the thread's error mode. Since 7. */
+/* Returns the calling thread's error mode, which SetThreadErrorMode sets. Since 7. */
 WINBASEAPI DWORD WINAPI GetThreadErrorMode(VOID);
 
 /* Sets the thread's error mode and stores the old one. Fails with ERROR_INVALID_PARAMETER for unknown bits. Differs:
@@ -925,7 +929,8 @@ typedef BOOL(WINAPI *PHANDLER_ROUTINE)(DWORD CtrlType);
    NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetStdHandle(DWORD nStdHandle);
 
-/* Sets a standard handle. Differs: the host's descriptors 0 to 2 stay what they are. Since NT 3.1. */
+/* Sets the handle that GetStdHandle returns for this number. Differs: the host's descriptors 0 to 2 stay what they are.
+   Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetStdHandle(DWORD nStdHandle, HANDLE hHandle);
 
 /* Returns whether a handle is a file, a console or a pipe; FILE_TYPE_UNKNOWN on failure. Differs: of descriptor objects.
@@ -1053,7 +1058,7 @@ WINBASEAPI HANDLE WINAPI OpenEventW(DWORD dwDesiredAccess, BOOL bInheritHandle, 
 /* Signals the event: releases all waiters of a manual-reset event, one of an auto-reset event. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetEvent(HANDLE hEvent);
 
-/* Resets the event. Since NT 3.1. */
+/* Resets the event. The handle needs EVENT_MODIFY_STATE. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI ResetEvent(HANDLE hEvent);
 
 /* Releases the threads that wait at this moment, then resets the event. A thread that runs an APC at this moment misses
@@ -1227,7 +1232,7 @@ typedef RTL_SRWLOCK SRWLOCK, *PSRWLOCK;
 #define WINBASEAPI static __attribute__((always_inline))
 #endif
 
-/* Initializes a free lock. Since Vista. */
+/* Initializes a free lock, as SRWLOCK_INIT does: the word becomes 0. Since Vista. */
 WINBASEAPI inline VOID InitializeSRWLock(PSRWLOCK SRWLock)
 {
     RtlpInitializeSRWLock(SRWLock);
@@ -1396,7 +1401,7 @@ WINBASEAPI BOOL DeleteSynchronizationBarrier(LPSYNCHRONIZATION_BARRIER lpBarrier
 WINBASEAPI HANDLE WINAPI CreateIoCompletionPort(HANDLE FileHandle, HANDLE ExistingCompletionPort,
                                                 ULONG_PTR CompletionKey, DWORD NumberOfConcurrentThreads);
 
-/* Queues a packet. Since NT 3.5. */
+/* Queues a packet. A thread gets its three values from GetQueuedCompletionStatus. Since NT 3.5. */
 WINBASEAPI BOOL WINAPI PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTransferred,
                                                   ULONG_PTR dwCompletionKey, LPOVERLAPPED lpOverlapped);
 
@@ -1542,7 +1547,8 @@ WINBASEAPI DWORD WINAPI ResumeThread(HANDLE hThread);
 
 /* Identity. */
 
-/* Returns the pseudo handle -2. Since NT 3.1. */
+/* Returns the pseudo handle -2, which means the calling thread wherever it is used. It need not be closed. Since NT
+   3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentThread(VOID);
 
 /* Returns the thread environment block, which winternl.h declares. Differs: this call stores the ids and the
@@ -1552,7 +1558,7 @@ NTSYSAPI struct _TEB *NTAPI NtCurrentTeb(VOID);
 /* Returns the id of the calling thread: the host's thread id. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetCurrentThreadId(VOID);
 
-/* Returns the pseudo handle -1. Since NT 3.1. */
+/* Returns the pseudo handle -1, which means the calling process. It need not be closed. Since NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetCurrentProcess(VOID);
 
 /* Returns the id of this process: the host's process id. Since NT 3.1. */
@@ -1594,7 +1600,7 @@ WINBASEAPI DWORD WINAPI SetThreadIdealProcessor(HANDLE hThread, DWORD dwIdealPro
 WINBASEAPI BOOL WINAPI SetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor,
                                                  PPROCESSOR_NUMBER lpPreviousIdealProcessor);
 
-/* Queries the preferred processor. Since 7. */
+/* Queries the processor that the thread prefers, with its group. Since 7. */
 WINBASEAPI BOOL WINAPI GetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcessor);
 
 /* Returns the number of the current processor, or stores its group and number. Differs: the number of the virtual
@@ -1608,7 +1614,8 @@ WINBASEAPI VOID WINAPI GetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
 WINBASEAPI BOOL WINAPI GetThreadTimes(HANDLE hThread, LPFILETIME lpCreationTime, LPFILETIME lpExitTime,
                                       LPFILETIME lpKernelTime, LPFILETIME lpUserTime);
 
-/* Names the thread. Differs: the host's tools show the first 15 characters, in ASCII. Since 10. */
+/* Names the thread. Debuggers and GetThreadDescription show the name. Differs: the host's tools show the first 15
+   characters, in ASCII. Since 10. */
 WINBASEAPI HRESULT WINAPI SetThreadDescription(HANDLE hThread, PCWSTR lpThreadDescription);
 
 /* Returns the thread's name, to be freed with LocalFree. Since 10. */
@@ -1617,7 +1624,8 @@ WINBASEAPI HRESULT WINAPI GetThreadDescription(HANDLE hThread, PWSTR *ppszThread
 /* Queues an APC that runs in an alertable wait of the thread. Returns 0 if the thread has ended. Since NT 4.0. */
 WINBASEAPI DWORD WINAPI QueueUserAPC(PAPCFUNC pfnAPC, HANDLE hThread, ULONG_PTR dwData);
 
-/* QueueUserAPC with flags. Differs: a special user APC is ERROR_NOT_SUPPORTED. Since 11. */
+/* QueueUserAPC with flags. With QUEUE_USER_APC_FLAGS_NONE both are the same. Differs: a special user APC is
+   ERROR_NOT_SUPPORTED. Since 11. */
 WINBASEAPI BOOL WINAPI QueueUserAPC2(PAPCFUNC ApcRoutine, HANDLE Thread, ULONG_PTR Data, QUEUE_USER_APC_FLAGS Flags);
 
 /* Stores whether the thread has I/O pending. Differs: always FALSE. Since XP. */
@@ -1641,7 +1649,7 @@ typedef VOID(WINAPI *PFLS_CALLBACK_FUNCTION)(PVOID lpFlsData);
 /* Allocates an index whose value is NULL in every thread; TLS_OUT_OF_INDEXES after 1087. Never 0. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI TlsAlloc(VOID);
 
-/* Frees the index. Since NT 3.1. */
+/* Frees the index. What the values of threads point to is not freed. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI TlsFree(DWORD dwTlsIndex);
 
 /* Returns the thread's value. NULL comes with ERROR_SUCCESS, or with ERROR_INVALID_PARAMETER for a bad index. Since NT
@@ -1843,13 +1851,14 @@ FORCEINLINE VOID SetThreadpoolCallbackRunsLong(PTP_CALLBACK_ENVIRON pcbe)
     TpSetCallbackLongFunction(pcbe);
 }
 
-/* TpSetCallbackRaceWithDll: keeps a module loaded. Differs: ignored: modules are never unloaded. Since Vista. */
+/* TpSetCallbackRaceWithDll: keeps a module loaded while callbacks of the environment run. Differs: ignored: modules are
+   never unloaded. Since Vista. */
 FORCEINLINE VOID SetThreadpoolCallbackLibrary(PTP_CALLBACK_ENVIRON pcbe, PVOID mod)
 {
     TpSetCallbackRaceWithDll(pcbe, mod);
 }
 
-/* TpSetCallbackPriority: sets the priority. Since 7. */
+/* TpSetCallbackPriority: sets the priority of the callbacks of the environment. Since 7. */
 FORCEINLINE VOID SetThreadpoolCallbackPriority(PTP_CALLBACK_ENVIRON pcbe, TP_CALLBACK_PRIORITY Priority)
 {
     TpSetCallbackPriority(pcbe, Priority);
@@ -1861,7 +1870,7 @@ FORCEINLINE VOID SetThreadpoolCallbackPersistent(PTP_CALLBACK_ENVIRON pcbe)
     TpSetCallbackPersistent(pcbe);
 }
 
-/* TpDestroyCallbackEnviron: does nothing. Since Vista. */
+/* TpDestroyCallbackEnviron: ends the use of an environment. Does nothing: it owns no memory. Since Vista. */
 FORCEINLINE VOID DestroyThreadpoolEnvironment(PTP_CALLBACK_ENVIRON pcbe)
 {
     TpDestroyCallbackEnviron(pcbe);
@@ -1895,7 +1904,7 @@ WINBASEAPI PTP_CLEANUP_GROUP CreateThreadpoolCleanupGroup(VOID);
 WINBASEAPI VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP ptpcg, BOOL fCancelPendingCallbacks,
                                                    PVOID pvCleanupContext);
 
-/* Closes the group. Since Vista. */
+/* Closes the group, which has to be empty: CloseThreadpoolCleanupGroupMembers comes first. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolCleanupGroup(PTP_CLEANUP_GROUP ptpcg);
 
 /* Inside a callback. What happens when it returns, and what the pool should know about it. */
@@ -1985,7 +1994,7 @@ WINBASEAPI VOID CancelThreadpoolIo(PTP_IO pio);
 /* Blocks until no callback is queued or running, cancelling pending ones if asked. Since Vista. */
 WINBASEAPI VOID WaitForThreadpoolIoCallbacks(PTP_IO pio, BOOL fCancelPendingCallbacks);
 
-/* Closes the object. Since Vista. */
+/* Closes the object, which is freed after its last callback. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolIo(PTP_IO pio);
 
 /* Binds a file to a routine until its last handle is closed. Fails with ERROR_INVALID_PARAMETER if it is bound, or Flags
@@ -2010,7 +2019,7 @@ WINBASEAPI BOOL RegisterWaitForSingleObject(PHANDLE phNewWaitObject, HANDLE hObj
 WINBASEAPI BOOL UnregisterWait(HANDLE WaitHandle);
 WINBASEAPI BOOL UnregisterWaitEx(HANDLE WaitHandle, HANDLE CompletionEvent);
 
-/* Creates a timer queue. Since 2000. */
+/* Creates a timer queue; DeleteTimerQueueEx deletes it with its timers. Since 2000. */
 WINBASEAPI HANDLE CreateTimerQueue(VOID);
 
 /* Creates a timer in a queue, or with NULL in the queue of the process. Times are in milliseconds. Since 2000. */
@@ -2063,7 +2072,7 @@ WINBASEAPI VOID WINAPI SwitchToFiber(LPVOID lpFiber);
    Differs: STATUS_INVALID_PARAMETER is raised if the fiber runs on another thread. Since NT 3.51. */
 WINBASEAPI VOID WINAPI DeleteFiber(LPVOID lpFiber);
 
-/* Returns the current fiber. Differs: NULL for a thread that is not a fiber. Since NT 3.51. */
+/* Returns the fiber that the calling thread runs. Differs: NULL for a thread that is not a fiber. Since NT 3.51. */
 WINBASEAPI PVOID GetCurrentFiber(VOID);
 
 /* Returns the parameter of the current fiber. Since NT 3.51. */

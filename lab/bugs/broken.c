@@ -70,6 +70,13 @@ static void overflow(void)
     use_up_the_stack(1);
 }
 
+/* A state does not have where a thread of the table was that has ended. */
+static void join_a_thread_of_the_table(void)
+{
+    touch();
+    LabJoin(0);
+}
+
 LAB_SCENARIO(broken_setup_asserts, .Setup = assert_something, .Threads = {touch, touch}, .Expect = "assertion");
 LAB_SCENARIO(broken_setup_crashes, .Setup = crash, .Threads = {touch, touch}, .Expect = "crash");
 LAB_SCENARIO(broken_setup_bugchecks, .Setup = bugcheck, .Threads = {touch, touch}, .Expect = "bugcheck");
@@ -80,3 +87,4 @@ LAB_SCENARIO(broken_invariant_crashes, .Threads = {touch, touch}, .Invariant = c
 LAB_SCENARIO(broken_exits, .Threads = {touch, end_the_process}, .Expect = "crash");
 LAB_SCENARIO(broken_aborts, .Threads = {touch, abort_the_process}, .Expect = "crash");
 LAB_SCENARIO(broken_overflows, .Threads = {touch, overflow}, .Expect = "crash");
+LAB_SCENARIO(broken_joins, .Threads = {touch, join_a_thread_of_the_table}, .Expect = "misuse");

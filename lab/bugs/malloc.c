@@ -61,7 +61,7 @@ static void look_then_drop(void)
 }
 LAB_SCENARIO(malloc_counted, .Setup = make_shared, .Threads = {look_then_drop, look_then_drop});
 
-/* The second thread keeps its copy, which is never freed. */
+/* The second thread leaks its copy. */
 static char *name;
 
 static void publish(int frees_own)

@@ -42,6 +42,8 @@ void LabJoin(unsigned number)
     uintptr_t pc = (uintptr_t)__builtin_return_address(0);
     lab_thread *target = &lab->run.threads[number];
 
+    if (target->from_table)
+        lab_sched_fail(VERDICT_MISUSE, pc, "LabJoin of a thread that LabSpawn has not made");
     lab_step_local(t, OP_JOIN, pc);
     if (target->state != THREAD_DONE) {
         t->joined = (uint8_t)number;

@@ -447,6 +447,27 @@ u128 lab_atomic_rmw(uintptr_t address, size_t size, lab_rmw_kind kind, u128 oper
     return old;
 }
 
+u128 lab_atomic_change(lab_thread *t, uintptr_t address, size_t size, int order, u128 (*change)(u128 old, void *context),
+                       void *context, uintptr_t pc)
+{
+    uint32_t number = t->op.access[0].cell;
+    int32_t version;
+
+    t->op.address = address;
+    t->op.size = (uint8_t)size;
+    t->op.order = (uint8_t)order;
+    lab_race_access(address, size, true, true, pc);
+    u128 old = look(t, number, false, 0, &version);
+    lab_step_make(t, t->op.accesses, t->op.access);
+    u128 value = change(old, context);
+    if (version >= 0)
+        write_after(t, number, version, address, size, value, order, true);
+    else
+        replace(t, lab_cell_of(number), address, size, value, order);
+    wrote(t, number);
+    return old;
+}
+
 /* FALSE: it failed, and *expected is the value found. */
 static bool compare_exchange(uintptr_t address, size_t size, u128 *expected, u128 desired, int order, int failure,
                              bool weak, uintptr_t pc)
@@ -559,6 +580,16 @@ void lab_atomic_observe(lab_thread *t, uint32_t number)
         return;
     ensure_history(c);
     lab_c11_read(t, number, c->newest, __ATOMIC_RELAXED);
+}
+
+void lab_atomic_acquire(lab_thread *t, uint32_t number)
+{
+    lab_cell *c = lab_cell_of(number);
+
+    if (is_c11(c))
+        lab_c11_read(t, number, c->newest, __ATOMIC_ACQUIRE);
+    else
+        get(t, __ATOMIC_ACQUIRE, &c->release);
 }
 
 /* Every thread executes a full barrier. */

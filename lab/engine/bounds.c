@@ -61,3 +61,17 @@ void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char
         used += (size_t)snprintf(text + used, size - used, "%s %s", used == 0 ? " with" : " and", limit);
     }
 }
+
+void lab_bounds_describe_abstracted(const lab_result *r, char *text, size_t size)
+{
+    static const struct {
+        uint32_t kind;
+        const char *name;
+    } kinds[] = {{ABSTRACT_EVENTS, "events"}, {ABSTRACT_SEMAPHORES, "semaphores"}, {ABSTRACT_ALERTS, "alerts"}};
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && used < size; i++)
+        if (r->abstracted & kinds[i].kind)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "" : ", ", kinds[i].name);
+}

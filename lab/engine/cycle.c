@@ -38,6 +38,7 @@ typedef struct state {
 typedef struct lab_cycle_states {
     uint32_t count;
     int32_t last_idle[MAX_THREADS]; /* the last state in which it could not run */
+    int32_t last_open[MAX_THREADS]; /* the last state in which it did not wait at a closed gate */
     state states[CYCLE_STEPS];
 } lab_cycle_states;
 
@@ -49,6 +50,7 @@ void lab_cycle_begin(void)
         lab->cycles = lab_memory_map(sizeof(*lab->cycles));
     lab->cycles->count = 0;
     memset(lab->cycles->last_idle, 0xff, sizeof(lab->cycles->last_idle));
+    memset(lab->cycles->last_open, 0xff, sizeof(lab->cycles->last_open));
 }
 
 /* Where each thread is. */
@@ -87,7 +89,7 @@ struct lab_ways {
 typedef struct chain {
     uint32_t count;
     uint64_t key;
-    const uint64_t *frames[WAY_FRAMES]; /* from the explorer's innermost one to that which returns to the program */
+    const uint64_t *frames[WAY_FRAMES]; /* from the explorer's innermost frame to the one that returns to the program */
 } chain;
 
 typedef struct frame_search {
@@ -282,8 +284,10 @@ static uint64_t hash_stack(const lab_thread *t)
            lab_memory_hash_region((const void *)t->outer_frame, top - t->outer_frame);
 }
 
+/* Of a thread that has ended nothing else matters: where it was last depends on the schedule. */
 static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
 {
+    const uint64_t ended = THREAD_DONE;
     const uint64_t parts[] = {
         t->state,
         lab_cycle_hash_step(t),
@@ -294,9 +298,9 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
         t->interrupt_later,
     };
 
-    hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
     if (t->state == THREAD_DONE)
-        return hash;
+        return lab_memory_hash_bytes(hash, &ended, sizeof(ended));
+    hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
     hash = lab_memory_hash_bytes(hash, t == lab->current ? (const uint8_t *)lab->tls : t->tls, lab->tls_size & ~7ul);
     if (t->frame != 0)
         hash += hash_stack(t);
@@ -324,11 +328,23 @@ static bool is_idle(const lab_thread *t)
     return t->state != THREAD_READY || (t->asleep && !t->may_give_up);
 }
 
+/*
+ * Whoever waits for a lock of the host has been passed over if the lock was ever free: hosts make sure that its turn comes.
+ * Only if the gate was always closed could the thread not run.
+ */
+static bool was_shut_out(const lab_thread *t, const state *from)
+{
+    return t->steps == from->steps[t->number] && lab->cycles->last_open[t->number] < from - lab->cycles->states;
+}
+
 static bool is_fair(const state *from)
 {
-    for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        if (lab->run.threads[i].steps == from->steps[i] && lab->cycles->last_idle[i] < from - lab->cycles->states)
+    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
+        const lab_thread *t = &lab->run.threads[i];
+
+        if (t->steps == from->steps[i] && lab->cycles->last_idle[i] < from - lab->cycles->states && !was_shut_out(t, from))
             return false;
+    }
     return true;
 }
 
@@ -352,7 +368,7 @@ static bool gets_on(const lab_thread *t, const state *from)
 {
     if (anybody_says_so())
         return t->progress != from->progress[t->number];
-    return t->steps != from->steps[t->number] && (!t->from_table || changes_place(t->number, from));
+    return t->steps != from->steps[t->number] && (!t->has_own_function || changes_place(t->number, from));
 }
 
 static bool may_stay(const lab_thread *t)
@@ -375,7 +391,7 @@ static size_t describe(const lab_thread *t, const state *from, char *buffer, siz
 /* All threads that need not end make progress: the program is meant to run forever. */
 static void fail_or_finish(const state *from)
 {
-    uint32_t moving = 0, stuck = 0;
+    uint32_t moving = 0, stuck = 0, waiting = 0;
     char text[1800] = "";
     size_t used = 0;
 
@@ -386,11 +402,13 @@ static void fail_or_finish(const state *from)
             continue;
         if (gets_on(t, from))
             moving++;
+        else if (was_shut_out(t, from))
+            waiting++;
         else
             stuck++;
         used += describe(t, from, text + used, sizeof(text) - used);
     }
-    if (stuck == 0 && anybody_says_so())
+    if (stuck + waiting == 0 && anybody_says_so())
         lab_sched_leave(RUN_FINISHED);
     lab->cycle_event = from->event;
     lab->cycle_found = true;
@@ -420,6 +438,8 @@ void lab_cycle_note(void)
         now->place[i] = other->place;
         if (is_idle(other))
             lab->cycles->last_idle[i] = (int32_t)lab->cycles->count;
+        if (!lab_gate_is_closed(other) || other->deadline != 0)
+            lab->cycles->last_open[i] = (int32_t)lab->cycles->count;
     }
     for (uint32_t i = lab->cycles->count++; i-- != 0;)
         if (lab->cycles->states[i].hash == now->hash && lab->cycles->states[i].total != now->total &&

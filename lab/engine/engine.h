@@ -233,6 +233,7 @@ struct lab_thread {
     int32_t last_event;    /* c11; -1: none */
     uint32_t seen_until;   /* tso: its loads have seen all stores up to this one */
     uint32_t last_store;   /* tso: its own last store since a fence; 0: none */
+    uintptr_t innermost;   /* its last frame when it was last suspended */
     uintptr_t lowest_lent; /* the lowest address on its stack that other threads have accessed */
     uint32_t progress;     /* how often it reported progress */
     bool mortal;           /* may exit before a step of its own function */
@@ -240,6 +241,7 @@ struct lab_thread {
     uintptr_t shared_base; /* memory that this process shares with others */
     size_t shared_size;
     bool from_table;       /* listed in the scenario's table */
+    bool has_own_function; /* its frame is above base_frame */
     /* cycle.c: where it was when it last gave up control */
     uintptr_t base_frame; /* the explorer's frame below that of the thread's own function */
     uintptr_t frame;      /* the program's lowest frame */
@@ -368,6 +370,7 @@ typedef struct lab_run_state {
     uint32_t operations;
     uint32_t ordinal;
     uint32_t branches; /* nodes at which more than one thread could run */
+    uint32_t turn;     /* its steps in a row on variables of its own, while others could run */
     uint32_t allocations;
     lab_thread threads[MAX_THREADS]; /* from here on only the used part is restored */
     LAB_OPERATION history[MAX_OPERATIONS];
@@ -406,6 +409,7 @@ typedef struct lab_options {
     const char *checkpoint; /* a file from which the search continues; NULL: none */
     bool strict;    /* a truncated schedule is a failure */
     bool ends;      /* the states in which schedules end are counted */
+    bool abstract;  /* proven waits are single steps: hal/abstract.c */
     bool unreduced; /* bounded, states: also schedules that equal another one up to the order of independent steps */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
@@ -439,6 +443,11 @@ typedef struct lab_options {
 #define CUT_SLOTS     0x80u
 #define CUT_LENT      0x100u
 
+/* What was made single steps: hal/abstract.c. */
+#define ABSTRACT_EVENTS     0x1u
+#define ABSTRACT_SEMAPHORES 0x2u
+#define ABSTRACT_ALERTS     0x4u
+
 #define DEFAULT_STALE 3
 #define DEFERRALS     2
 #define MAX_CHOICES   255
@@ -446,6 +455,7 @@ typedef struct lab_options {
 
 typedef struct lab_result {
     uint32_t cut; /* CUT_: limits of what `exhausted` and `bound` say */
+    uint32_t abstracted; /* ABSTRACT_: likewise */
     uint64_t schedules, pruned, truncated, steps;
     uint64_t ends, ends_hash; /* ends.c: their number, and the sum of their hashes */
     bool exhausted;
@@ -569,6 +579,7 @@ typedef struct lab_engine {
     uint32_t *strong_seen; /* of each of those: the last search that reached it */
     uint32_t strong_search;
     uint32_t cut; /* CUT_: in the current search */
+    uint32_t abstracted; /* ABSTRACT_: in any schedule */
     uint64_t random;
     uint32_t priority[MAX_THREADS];
     uint32_t change_at[16];
@@ -682,6 +693,9 @@ void lab_reuse_end_free(char *address);
 void lab_signals_install(void);
 
 /* race.c */
+void *__wrap_memcpy(void *to, const void *from, size_t size);
+void lab_tsan_plain(uintptr_t address, size_t size, bool write, uintptr_t pc); /* of the running thread */
+uintptr_t lab_sched_program_sp(const lab_thread *t, uintptr_t innermost); /* of the call that t makes */
 void lab_race_frames(lab_thread *t, uintptr_t sp, uintptr_t pc); /* the stack below sp is no longer in use */
 void lab_race_access(uintptr_t address, size_t size, bool write, bool atomic, uintptr_t pc);
 
@@ -740,6 +754,10 @@ void lab_atomic_plain_write(uintptr_t address, size_t size);
 void lab_atomic_barrier_all(void);
 u128 lab_atomic_ask(uintptr_t address, size_t size, uintptr_t pc); /* the machine's state: its newest value, acquired */
 void lab_atomic_observe(lab_thread *t, uint32_t cell); /* the machine has read the newest value for t */
+void lab_atomic_acquire(lab_thread *t, uint32_t cell); /* the same, and it acquires what the last change has released */
+/* The announced step of the machine, on the cell of its first access: a read-modify-write. Returns the old value. */
+u128 lab_atomic_change(lab_thread *t, uintptr_t address, size_t size, int order, u128 (*change)(u128 old, void *context),
+                       void *context, uintptr_t pc);
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
 void lab_atomic_forget(uintptr_t address, size_t size, u128 bits); /* clears them in memory, and in what the last store left */
 /* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
@@ -836,7 +854,7 @@ void lab_states_search_all(void);      /* it must not: the program does what sum
 void lab_states_open(uint32_t node);   /* a new one */
 void lab_states_leave_branch(uint32_t node); /* before the next one */
 void lab_states_leave_node(uint32_t node);   /* after its last one */
-/* The state, and what the caller adds to it: was the search here before, at this cost or a lower one? */
+/* Was the search in this state before, with the same addition by the caller, at this cost or a lower one? */
 bool lab_states_is_known(uint64_t also, uint32_t cost);
 
 /* history.c */
@@ -880,6 +898,7 @@ static inline bool lab_gate_is_closed(const lab_thread *t)
 
 /* thread.c */
 lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char *name, bool service);
+void lab_thread_begin_own_function(const void *frame); /* called in this frame; cycle.c */
 void lab_thread_exit(void) __attribute__((noreturn));
 bool lab_thread_dies(lab_thread *t);                       /* a choice, before a step */
 void lab_thread_terminate(void) __attribute__((noreturn)); /* like lab_thread_exit, without notifying the machine */
@@ -892,8 +911,16 @@ void lab_process_kill(lab_thread *t) __attribute__((noreturn));
 
 /* block.c */
 bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
+/* Part of a step of t, which goes on when another thread wakes it. FALSE: it has timed out, and makes the step of t->op. */
+bool lab_block_sleep(lab_thread *t, uintptr_t address, uint32_t queue, uint64_t deadline, uintptr_t pc);
 uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc); /* the number of woken threads */
-void lab_block_requeue(uintptr_t from, uintptr_t to, uint32_t count); /* part of the step that was just made */
+/* Wakes waiters of one word, and moves others to another: one step. FALSE: the word has another value, and nothing happens. */
+typedef struct lab_requeue {
+    bool compares;
+    uint32_t expected, wakes, moves;
+    uint32_t woken, moved; /* the result */
+} lab_requeue;
+bool lab_block_requeue(uintptr_t from, uintptr_t to, lab_requeue *how, uintptr_t pc);
 void lab_block_wake(lab_thread *t);
 void lab_block_interrupt(uint32_t number, uintptr_t pc);
 uint64_t lab_block_clock(uintptr_t pc);
@@ -940,6 +967,8 @@ uint32_t lab_bounds_timeouts(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_reuses(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_stale(const LAB_SCENARIO *scenario, bool reduced);
 /* " with at most 2 timeouts", or nothing. */
+/* "events, alerts": what hal/abstract.c has made single steps; or nothing. */
+void lab_bounds_describe_abstracted(const lab_result *r, char *text, size_t size);
 void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char *text, size_t size);
 
 /* dpor.c */

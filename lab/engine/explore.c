@@ -15,6 +15,7 @@
 #define SPLIT_DEPTH     6
 #define CYCLE_SCHEDULES 400
 #define CYCLE_SECONDS   1.0
+#define LONGEST_TURN    200
 #define LONGEST_ROUND   200 /* where pct changes priorities */
 
 /* Processor time: independent of the load of the host. */
@@ -24,23 +25,6 @@ double lab_explore_seconds(void)
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-/* Continues with the running thread, otherwise with the first that is not a service thread. */
-uint8_t lab_explore_prefer(uint16_t set)
-{
-    if (lab->current != NULL && (set & LAB_BIT(lab->current->number)) && lab->current->state == THREAD_READY &&
-        !lab->current->asleep && !lab_gate_is_closed(lab->current))
-        return lab->current->number;
-    for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
-        const lab_thread *t = &lab->run.threads[lab_lowest(left)];
-        if (!t->service && t->state == THREAD_READY && !t->asleep && !lab_gate_is_closed(t))
-            return t->number;
-    }
-    for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1))
-        if (lab->run.threads[lab_lowest(left)].state == THREAD_READY && !lab->run.threads[lab_lowest(left)].asleep)
-            return lab_lowest(left);
-    return lab_lowest(set);
 }
 
 /* The next step of t accesses something that other threads use too. */
@@ -58,11 +42,57 @@ static bool is_on_shared(const lab_thread *t)
     return false;
 }
 
+/*
+ * A loop that polls under a lock ends only if another thread gets a turn, and its steps have nothing in common with those of
+ * a thread that has not begun. Which thread goes on is free: the search tries the other orders where they matter. Not where
+ * preemptions are counted or states compared: it would be a preemption, and depends on more than the state.
+ */
+static bool had_long_turn(void)
+{
+    return lab->run.turn >= LONGEST_TURN && (lab->active == STRATEGY_DPOR || lab->active == STRATEGY_RANDOM ||
+                                             lab->active == STRATEGY_PCT);
+}
+
+static void count_turn(uint8_t chosen, bool branches)
+{
+    if (lab->current == NULL || chosen != lab->current->number)
+        lab->run.turn = 0;
+    else
+        lab->run.turn += branches && !is_on_shared(lab->current);
+}
+
+static uint8_t find_ready(uint16_t set)
+{
+    for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1)) {
+        const lab_thread *t = &lab->run.threads[lab_lowest(left)];
+        if (!t->service && t->state == THREAD_READY && !t->asleep && !lab_gate_is_closed(t))
+            return (uint8_t)t->number;
+    }
+    return MAX_THREADS;
+}
+
+/* Continues with the running thread, otherwise with the first that is not a service thread. */
+uint8_t lab_explore_prefer(uint16_t set)
+{
+    if (lab->current != NULL && (set & LAB_BIT(lab->current->number)) && lab->current->state == THREAD_READY &&
+        !lab->current->asleep && !lab_gate_is_closed(lab->current) && !had_long_turn())
+        return lab->current->number;
+    uint8_t next = had_long_turn() ? find_ready((uint16_t)(set & ~(2u * LAB_BIT(lab->current->number) - 1))) : MAX_THREADS;
+    if (next == MAX_THREADS)
+        next = find_ready(set);
+    if (next != MAX_THREADS)
+        return next;
+    for (uint16_t left = set; left != 0; left &= (uint16_t)(left - 1))
+        if (lab->run.threads[lab_lowest(left)].state == THREAD_READY && !lab->run.threads[lab_lowest(left)].asleep)
+            return lab_lowest(left);
+    return lab_lowest(set);
+}
+
 bool lab_explore_runs_on(uint16_t enabled)
 {
     const lab_thread *t = lab->current;
     return t != NULL && t->state == THREAD_READY && (enabled & LAB_BIT(t->number)) && !is_on_shared(t) &&
-           !lab_gate_is_closed(t);
+           !lab_gate_is_closed(t) && !had_long_turn();
 }
 
 /*
@@ -124,6 +154,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
         if (n->kind != NODE_THREAD || n->enabled != enabled)
             lab_sched_fail(VERDICT_UNSUPPORTED, 0, "the program is not deterministic (decision %d)", index);
         lab->last_node = index;
+        count_turn(n->chosen, branches);
         return n->chosen;
     }
     lab_node *n = new_node(NODE_THREAD);
@@ -140,7 +171,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
         n->chosen = lab_states_pick(n, previous);
         break;
     case STRATEGY_PCT:
-        n->chosen = lab_random_pick_pct(enabled);
+        n->chosen = had_long_turn() ? lab_random_pick(enabled) : lab_random_pick_pct(enabled);
         break;
     case STRATEGY_REPLAY:
         n->chosen = lab_replay_pick(enabled);
@@ -150,6 +181,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
         break;
     }
     lab->last_node = index;
+    count_turn(n->chosen, branches);
     return n->chosen;
 }
 
@@ -529,6 +561,7 @@ void lab_explore_scenario(const LAB_SCENARIO *scenario)
     }
     bool found = search();
     lab_progress_finish(found || lab->result.exhausted);
+    lab->result.abstracted = lab->abstracted;
     lab->result.seconds = lab_explore_seconds() - start;
     if (found) {
         lab->result.verdict = lab->verdict;

@@ -36,6 +36,8 @@ static const char usage[] =
     "  --minutes M            the time for all scenarios: each gets its share of what is left\n"
     "  --preemptions N        bounded, bounded-states: the limit per schedule (default 2)\n"
     "  --precise              interrupts also come before plain accesses outside of the thread's stack\n"
+    "  --abstract             waits for events, semaphores and alerts by thread id are single steps, as their own scenarios\n"
+    "                         have shown them to be; no alerts, APCs and suspension\n"
     "  --unreduced            bounded, states: also schedules that equal another one up to the order of independent steps\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
     "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
@@ -167,8 +169,9 @@ static int replay(char **argv, const char *token)
     char model[16];
     snprintf(model, sizeof(model), "%.*s", (int)(comma - at - 1), at + 1);
     lab_set_model(model);
-    const char *states = strstr(comma, ",states:");
+    const char *states = strstr(comma, ",states"), *abstract = strstr(comma, ",abstract");
     lab->tracking = states != NULL && states < colon;
+    lab->options.abstract = abstract != NULL && abstract < colon;
     printf("%s:\n", scenario->Name);
     return lab_replay_run(scenario, colon + 1) ? 1 : 0;
 }
@@ -241,6 +244,7 @@ static lab_result combine(uint32_t jobs)
         all.steps += r->steps;
         all.exhausted &= r->exhausted;
         all.cut |= r->cut;
+        all.abstracted |= r->abstracted;
         all.bound = r->bound < all.bound ? r->bound : all.bound;
         all.seconds = r->seconds > all.seconds ? r->seconds : all.seconds;
         if (r->verdict != VERDICT_NONE && all.verdict == VERDICT_NONE) {
@@ -255,14 +259,16 @@ static lab_result combine(uint32_t jobs)
 static const char *describe_extent(const LAB_SCENARIO *scenario, const lab_result *r)
 {
     static char text[512];
-    char preemptions[48] = "", limits[400];
+    char preemptions[48] = "", abstracted[64], limits[400];
 
     if (!r->exhausted && r->bound < 0)
         return "NOT exhaustive";
     if (!r->exhausted)
         snprintf(preemptions, sizeof(preemptions), " up to %d preemptions", r->bound);
     lab_bounds_describe(scenario, r, limits, sizeof(limits));
-    snprintf(text, sizeof(text), "exhaustive%s%s%s", r->by_states ? " by states" : "", preemptions, limits);
+    lab_bounds_describe_abstracted(r, abstracted, sizeof(abstracted));
+    snprintf(text, sizeof(text), "exhaustive%s%s%s%s%s", r->by_states ? " by states" : "", preemptions,
+             abstracted[0] != '\0' ? " over proven " : "", abstracted, limits);
     return text;
 }
 
@@ -279,7 +285,7 @@ static void write_json(const LAB_SCENARIO *scenario, const char *model, const la
 {
     static const char *const search_names[3][2] = {{"part", "part"}, {"bounded", "bounded-states"}, {"dpor", "states"}};
     FILE *file = fopen(lab->options.json, "a");
-    char limits[400];
+    char limits[400], abstracted[64];
 
     if (file == NULL) {
         perror(lab->options.json);
@@ -295,6 +301,9 @@ static void write_json(const LAB_SCENARIO *scenario, const char *model, const la
             r->exhausted || bounded ? limits : "", r->schedules + r->pruned, r->seconds);
     if (lab->options.ends)
         fprintf(file, ", \"ends\": %lu, \"ends_hash\": \"%016lx\"", r->ends, r->ends_hash);
+    lab_bounds_describe_abstracted(r, abstracted, sizeof(abstracted));
+    if (abstracted[0] != '\0')
+        fprintf(file, ", \"abstract\": \"%s\"", abstracted);
     fprintf(file, "}\n");
     fclose(file);
 }
@@ -509,6 +518,8 @@ static bool take_arguments(arguments *a, int argc, char **argv)
             lab->options.ends = true;
         else if (strcmp(argv[i], "--precise") == 0)
             lab->options.precise = true;
+        else if (strcmp(argv[i], "--abstract") == 0)
+            lab->options.abstract = true;
         else if (strcmp(argv[i], "--unreduced") == 0)
             lab->options.unreduced = true;
         else if (strcmp(argv[i], "--strict") == 0)

@@ -126,6 +126,8 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 
 static char *copy_text(const char *text, size_t length, uintptr_t pc)
 {
+    if (length != 0)
+        lab_tsan_plain((uintptr_t)text, length, false, pc);
     char *copy = is_for_program() ? allocate(length + 1, 0, GARBAGE, pc) : __real_malloc(length + 1);
 
     if (copy != NULL) {

@@ -338,7 +338,7 @@ static uint64_t hash_word(uint64_t word, uintptr_t address)
 
 #define AT_ONCE 8 /* words */
 
-/* Of those words of a page that have changed: a page that equals its state at the start adds nothing. */
+/* A hash of the changed words of a page: a page that equals its state at the start adds nothing. */
 static uint64_t hash_changes(const hot_page *hot)
 {
     const uint64_t *now = (const uint64_t *)hot->page, *start = (const uint64_t *)hot->copy;
@@ -520,6 +520,8 @@ void lab_memory_check_slow(uintptr_t address, lab_granule *shadow, uintptr_t pc)
     uintptr_t sp = owner == lab->current ? (uintptr_t)__builtin_frame_address(0) : (uintptr_t)owner->sp;
     if (owner->state == THREAD_DONE || owner->state == THREAD_UNUSED)
         sp = (uintptr_t)owner->stack + STACK_SIZE;
+    else if (owner != lab->current && owner->innermost != 0)
+        sp = lab_sched_program_sp(owner, owner->innermost);
     if (owner != lab->current && address >= sp)
         lend(owner, address & ~7ul);
     if (address < sp)

@@ -134,8 +134,11 @@ void lab_minimise_show(lab_verdict found)
     lab->tracing = true;
     lab->access_count = 0;
     lab->earlier.pc = 0;
-    if (lab_sched_run() != RUN_FAILED || lab->verdict != found)
-        lab_program_unmute(), printf("  (the schedule does not fail again: the program depends on something the lab does not control)\n");
+    if (lab_sched_run() != RUN_FAILED || lab->verdict != found) {
+        lab_program_unmute();
+        printf("  (the schedule does not fail again: the program depends on something the lab does not control)\n");
+        lab->verdict = found;
+    }
     lab->tracing = false;
     lab_report_failure();
 }

@@ -40,6 +40,8 @@
  */
 #include "engine.h"
 
+#define MAX_STRONG 2048 /* in a schedule: the search for cycles among them grows with their square */
+
 #include "value.h"
 
 #include <string.h>
@@ -344,7 +346,7 @@ static bool is_strong_after(int32_t version)
 /* The event that comes next, in the place behind all others. */
 static lab_c11_event *draft(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
 {
-    if (lab->run.c11_events == 2 * MAX_STEPS - 1)
+    if (lab->run.c11_events == 2 * MAX_STEPS - 1 || (order == __ATOMIC_SEQ_CST && lab->run.strong == MAX_STRONG))
         lab_sched_leave(RUN_TRUNCATED);
     lab_c11_event *e = event_at((int32_t)lab->run.c11_events);
     const lab_c11_event *last = t->last_event >= 0 ? event_at(t->last_event) : NULL;
@@ -709,8 +711,16 @@ static uint64_t hash_versions(const lab_cell *c, uint32_t base, const open_cells
     return matters ? hash : 0;
 }
 
+/* It has ended, and no thread joins it: api.c. */
+static bool is_gone(const lab_thread *t)
+{
+    return t->state == THREAD_DONE && t->from_table;
+}
+
 static uint64_t hash_thread(uint64_t hash, const lab_thread *t, const open_cells *open)
 {
+    if (is_gone(t))
+        return hash * 3 + 1;
     uint64_t views[] = {hash_view(open, &t->sync), hash_view(open, &t->beyond), hash_view(open, &t->fence_acquire),
                         t->fenced ? hash_view(open, &t->fence_release) : 0};
 
@@ -746,7 +756,7 @@ static uint16_t find_undecided(const lab_cell *c, const lab_version *v)
 static uint64_t hash_order_after(uint64_t hash, int32_t step)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        hash = hash * 3 + lab_step_happened_before(step, &lab->run.threads[i].dep);
+        hash = hash * 3 + (!is_gone(&lab->run.threads[i]) && lab_step_happened_before(step, &lab->run.threads[i].dep));
     for (uint32_t i = 1; i < lab->cell_count; i++) {
         const lab_cell *c = &lab->cells[i];
 

@@ -261,10 +261,26 @@ static void deliver_interrupt(lab_thread *t)
 /* Has a frame ended that other threads have accessed? */
 static void check_frames(lab_thread *t)
 {
-    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t sp = t->lent_count != 0 ? lab_sched_program_sp(t, (uintptr_t)__builtin_frame_address(0)) : 0;
 
     if (t->lent_count != 0 && t->lowest_lent < sp)
         lab_race_frames(t, sp, t->op.pc);
+}
+
+/* A frame of the program may have ended where the explorer's frames are now. */
+uintptr_t lab_sched_program_sp(const lab_thread *t, uintptr_t innermost)
+{
+    uintptr_t frame = innermost;
+
+    while (t->op.pc != 0 && frame - (uintptr_t)t->stack < STACK_SIZE - 2 * sizeof(uintptr_t)) {
+        const uintptr_t *words = (const uintptr_t *)frame;
+        if (words[1] == t->op.pc)
+            return frame + 2 * sizeof(uintptr_t);
+        if (words[0] <= frame)
+            break;
+        frame = words[0];
+    }
+    return innermost;
 }
 
 void lab_sched_reschedule(void)
@@ -283,6 +299,7 @@ void lab_sched_point(lab_thread *t)
 {
     lab_sched_check_invariant();
     check_frames(t);
+    t->innermost = (uintptr_t)__builtin_frame_address(0);
     for (;;) {
         if (lab->run.steps >= lab->options.max_steps)
             lab_sched_too_long();

@@ -61,15 +61,17 @@ static void on_fault(int number, siginfo_t *information, void *context)
     raise(number);
 }
 
-static uint32_t steps, generation, ticks;
+static uint32_t steps, generation, searches, ticks;
 
 /* Once per second of processor time. */
 static void on_tick(int number, siginfo_t *information, void *context)
 {
     (void)number;
     (void)information;
-    ticks = lab->run.steps == steps && lab->generation == generation && is_program_running() ? ticks + 1 : 0;
+    bool stands_still = lab->run.steps == steps && lab->generation == generation && lab->strong_search == searches;
+    ticks = stands_still && is_program_running() ? ticks + 1 : 0;
     steps = lab->run.steps;
+    searches = lab->strong_search;
     generation = lab->generation;
     uint32_t limit = lab->preparing || lab->quiet ? SECONDS_STANDING_STILL : SECONDS_WITHOUT_STEP;
     if (ticks < limit)
@@ -97,6 +99,7 @@ void lab_signals_install(void)
 
     lab_memory_ignore(&steps, sizeof(steps)); /* in the program's data segment, but not its own */
     lab_memory_ignore(&generation, sizeof(generation));
+    lab_memory_ignore(&searches, sizeof(searches));
     lab_memory_ignore(&ticks, sizeof(ticks));
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)

@@ -4,7 +4,8 @@
  * finishes where dpor does not.
  *
  * 1. The state is that of cycle.c: memory, registers, stacks, next steps, and what may happen only a limited number of times;
- *    also the time, which threads spin or have yielded, and the history. States are equal if their 64-bit hashes are:
+ *    also the time, which threads spin or have yielded, and the history. Of a thread that has ended it has only that: its last place,
+ *    its registers and its stack are not used again, and differ from schedule to schedule. States are equal if their 64-bit hashes are:
  *    among a million states, two different ones collide with a probability of 3e-8.
  * 2. States are recorded where several threads can run and the next step is on a shared variable. A thread whose next
  *    step is on its own variables runs on, as with bounded: that step commutes with all others.
@@ -209,7 +210,7 @@ static uint32_t *note_of(uint64_t hash)
     return &set->notes[index];
 }
 
-/* Where the running thread is, if another thread may be chosen. */
+/* The running thread's position, if another thread may be chosen. */
 void lab_states_note(uint16_t enabled)
 {
     lab_thread *t = lab->current;
@@ -235,11 +236,13 @@ static uint64_t hash_state(void)
 
     for (uint32_t i = 0; i < run->thread_count; i++) {
         const lab_thread *t = &run->threads[i];
+        if (t->state == THREAD_DONE)
+            continue;
         /* Not timed_out: a thread that times out makes that step at once. */
         uint64_t flags[] = {t->asleep, t->may_give_up, t->gives_up, t->yielded, t->in_interrupt,
                             t->mortal, t->process,     t->joined,   (uintptr_t)t->gate};
 
-        if (t->state != THREAD_DONE && t->steps != 0 && (t->frame == 0 || (t->in_interrupt && t->frame >= t->handler_frame)))
+        if (t->steps != 0 && (t->frame == 0 || (t->in_interrupt && t->frame >= t->handler_frame)))
             return 0;
         more[0] = lab_memory_hash_bytes(more[0], flags, sizeof(flags));
     }

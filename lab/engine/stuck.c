@@ -98,7 +98,7 @@ static size_t describe_thread(lab_thread *t, char *buffer, size_t size, bool *sa
 {
     char place[64];
 
-    if (t->state == THREAD_BLOCKED)
+    if (t->state == THREAD_BLOCKED && (t->gate == NULL || t->in_interrupt))
         return describe_sleeper(t, buffer, size, satisfied);
     lab_report_place(t->op.pc, place, sizeof(place));
     if (t->gate != NULL) {

@@ -88,6 +88,7 @@ static void run_fiber(void)
         adopt_quietly();
     lab_report_event(OP_START, 0, 0, 0, 0, 0, false, t->entry + 1);
     t->base_frame = (uintptr_t)__builtin_frame_address(0);
+    t->has_own_function = t->from_table;
     if (t->from_table)
         ((void (*)(void))t->entry)();
     else
@@ -121,6 +122,12 @@ static lab_thread *new_thread(void (*routine)(void *), void *argument, const cha
     t->entry = (uintptr_t)routine;
     lab_fiber_prepare(t, run_fiber);
     return t;
+}
+
+void lab_thread_begin_own_function(const void *frame)
+{
+    lab->current->base_frame = (uintptr_t)frame;
+    lab->current->has_own_function = true;
 }
 
 lab_thread *lab_thread_spawn(void (*routine)(void *), void *argument, const char *name, bool service)

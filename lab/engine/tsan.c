@@ -41,6 +41,11 @@ static inline __attribute__((always_inline)) void plain(uintptr_t address, size_
     lab_cycle_sweep_access();
 }
 
+void lab_tsan_plain(uintptr_t address, size_t size, bool write, uintptr_t pc)
+{
+    plain(address, size, write, pc);
+}
+
 #define PLAIN(size)                                                                                                    \
     void __tsan_read##size(void *address);                                                                             \
     void __tsan_write##size(void *address);                                                                            \

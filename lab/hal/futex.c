@@ -1,8 +1,7 @@
 /* futex.c: sleeping, waking, and virtual time. A wait with a deadline may time out at any moment. */
 #include "labhal.h"
 
-/* Interrupt time; 0: never. */
-static uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
+uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
 {
     if (Clock == HalNoDeadline) {
         return 0;

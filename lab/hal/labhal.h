@@ -16,6 +16,6 @@
 extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
-
+uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time);       /* interrupt time; 0: never */
 
 #endif

@@ -40,10 +40,22 @@ VOID HalPauseFor(ULONG Pauses)
     UNREFERENCED_PARAMETER(Pauses);
 }
 
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 {
+    ULONG Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    UNREFERENCED_PARAMETER(Pauses);
     *Cycles = 0;
-    return __atomic_load_n(Word, __ATOMIC_RELAXED);
+    return __atomic_load_n(Word, __ATOMIC_RELAXED) != Value;
+}
+
+VOID HalNoteFarLine(ULONG Cycles)
+{
+    UNREFERENCED_PARAMETER(Cycles);
+}
+
+ULONG HalFarLineCycles(VOID)
+{
+    return 0;
 }
 
 /* One yield is enough to explore its effects. */
@@ -58,7 +70,7 @@ BOOLEAN HalYieldToOther(VOID)
     return TRUE;
 }
 
-/* Every schedule is explored: no thread has to yield for another to run. */
+/* Every schedule is explored, so no thread needs to yield for another one to run. */
 VOID HalCountContention(PHAL_TURN Turn)
 {
     UNREFERENCED_PARAMETER(Turn);

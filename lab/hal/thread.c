@@ -64,7 +64,7 @@ BOOLEAN HalIsThreadOfOtherProcess(ULONG ThreadId)
     return FALSE;
 }
 
-/* A thread of the library runs as long as the machine. */
+/* The library's own threads run until the machine ends. */
 static BOOLEAN LabhalIsService(PCSTR Name)
 {
     return Name != NULL && strncmp(Name, "interlock-", 10) == 0;
@@ -115,10 +115,14 @@ static void LabhalIgnoreStatistics(PKTHREAD Thread)
     lab_memory_ignore(&Thread->TurnPasses, sizeof(Thread->TurnPasses));
     lab_memory_ignore(&Thread->NearLooks, sizeof(Thread->NearLooks));
     lab_memory_ignore(&Thread->UntimedLooks, sizeof(Thread->UntimedLooks));
+    lab_memory_ignore(&Thread->HasWaited, sizeof(Thread->HasWaited));
     lab_memory_ignore(&Thread->SpinFailures, sizeof(Thread->SpinFailures));
     lab_memory_ignore(&Thread->SpinSkipped, sizeof(Thread->SpinSkipped));
     lab_memory_ignore(&Thread->WokeSleeper, sizeof(Thread->WokeSleeper));
     lab_memory_ignore(&Thread->QueueGap, sizeof(Thread->QueueGap));
+    lab_memory_ignore(&Thread->QueueBalance, sizeof(Thread->QueueBalance));
+    lab_memory_ignore(&Thread->QueueShortSleeps, sizeof(Thread->QueueShortSleeps));
+    lab_memory_ignore(&Thread->QueueSleepTime, sizeof(Thread->QueueSleepTime));
     lab_memory_ignore(&Thread->WakerProcessor, sizeof(Thread->WakerProcessor));
 }
 

@@ -244,9 +244,9 @@ class Counting:
         self.renewed = set()
         self.changed, self.numbers = counted(sources)
         outputs = sorted({output for path, function in self.numbers for output in build.users_of(path, function)})
-        self.objects = {output: self.shop.folder / f"{number}.o" for number, output in enumerate(outputs)}
-        if not keep:
-            self.shop.compile_changed(self.changed, self.objects, map_jobs)
+        self.objects = {output: self.shop.folder / f"{output.replace('/', '-')}" for output in outputs}
+        new = {output: path for output, path in self.objects.items() if not (keep and path.exists())}
+        self.shop.compile_changed(self.changed, new, map_jobs)
         self.helpers = helpers(self.shop.folder, more)
 
     def renew(self, target):

@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import explorer
@@ -24,13 +25,10 @@ import unit
 ROOMS = ("ke", "ex", "rtl", "nt")
 SCHEDULES = 400
 RANDOM = 200  # random schedules that show which functions a scenario reaches
-SCENARIOS = 48  # that are tried for a mutant, of those that reach the changed place
-SECONDS = 4  # of processor time for a scenario
-BUDGET, AGAIN = 20, 100  # seconds that the unit tests for a mutant take without it: first, and when survivors are tried again
 SLOW = 12  # seconds: longer cases are left out
-LEAK_TESTS = 6  # that are tried with LeakSanitizer, for a call that is left out
 LAST = ("surface/calls", "surface/refusals")  # long, and reach nearly everything: tried if nothing else notices the mutant
 TESTS_ALONE = "no scenario was tried"
+TRIED_BRIEFLY = "tried briefly"
 HERE = Path(__file__).resolve().parent
 
 
@@ -52,6 +50,19 @@ def sample(every, number):
 def in_turns(files):
     """One mutant of each file in turn: a survey that is interrupted has seen all of them."""
     return [mutant for turn in itertools.zip_longest(*files) for mutant in turn if mutant is not None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is run for a mutant before it counts as a survivor."""
+    tests: int  # seconds that the unit tests take without the mutant
+    leak_tests: int  # with LeakSanitizer, for a call that is left out
+    scenarios: int  # of those that reach the changed place
+    seconds: int  # of processor time for a scenario
+    last: bool  # the tests LAST too
+
+
+BRIEF, USUAL, AGAIN = Effort(5, 2, 8, 2, False), Effort(20, 6, 48, 4, True), Effort(100, 6, 48, 4, True)
 
 
 class Results:
@@ -86,10 +97,11 @@ class Results:
         with self.path.open("a") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def forget(self, chosen, sources, explained):
-        """Forgets survivors that are not explained, and returns them."""
+    def forget(self, chosen, sources, explained, brief):
+        """Forgets survivors that are not explained, and returns them. brief: not those that were tried briefly before."""
         open_ones = [mutant for mutant in chosen if (entry := self.find(mutant, sources[mutant.path])) is not None
-                     and entry["outcome"] == "survived" and " | ".join(mutant.key) not in explained]
+                     and entry["outcome"] == "survived" and " | ".join(mutant.key) not in explained
+                     and not (brief and (entry["by"] or "").endswith(TRIED_BRIEFLY))]
         for mutant in open_ones:
             del self.known[mutant.key]
         return open_ones
@@ -109,7 +121,7 @@ class Survey:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.sources = sources
         self.scenarios = scenarios
-        self.budget = BUDGET
+        self.effort = USUAL
         self.is_part = bool(tests or scenarios)  # then functions that only others reach are left to them
         self.lab = explorer.Build(root, directory)
         self.options = self.lab.options()
@@ -150,6 +162,8 @@ class Survey:
         measured = [((name, scenario), seconds, int(marks, 16)) for name, program in kept["scenarios"].items()
                     for scenario, seconds, marks in program["scenarios"] if re.search(self.scenarios, scenario)]
         self.scenario_marks = [(scenario, marks) for scenario, _, marks in sorted(measured, key=lambda result: result[1])]
+        self.every_scenario = [marks for _, marks in self.scenario_marks]
+        self.test_marks = [functools.reduce(operator.or_, (marks for *_, marks in cases)) for cases in self.cases.values()]
         self.programs = {**{name: for_tests.shop.target(name) for name in self.tests.targets},
                          **{name: for_lab.shop.target(name) for name in explorer.PROGRAMS}}
 
@@ -159,11 +173,13 @@ class Survey:
     def measure_tests(self, counting, kept):
         begin = time.monotonic()
         stamps = {name: self.stamp(self.tests.build, name) for name in self.tests.targets}
-        new = [name for name in sorted(stamps) if kept.get(name, {}).get("stamp") != stamps[name]]
+        # One that failed may pass at the second attempt: the machine may be less busy.
+        attempts = {name: kept[name]["attempts"] for name in stamps if kept.get(name, {}).get("stamp") == stamps[name]}
+        new = [name for name in sorted(stamps) if name not in attempts or not kept[name]["cases"] and attempts[name] < 2]
         found = self.tests.reached(counting, self.folder, new, self.pool.map)
         if new:
             print(f"mutate: {len(new)} test programs in {time.monotonic() - begin:.0f} s", flush=True)
-        return {**kept, **{name: {"stamp": stamps[name],
+        return {**kept, **{name: {"stamp": stamps[name], "attempts": attempts.get(name, 0) + 1,
                                   "cases": [(text, seconds, f"{marks:x}") for text, seconds, marks in found[name] or []]}
                            for name in new}}
 
@@ -205,18 +221,18 @@ class Survey:
         function = self.functions.get((mutant.path, mutant.function))
         return 1 << function if function is not None else 0
 
-    def special(self, path):
-        """The marks of a file's functions that few tests reach: those tests are about the file."""
-        if path not in self.special_marks:
+    def special(self, path, reached):
+        """The marks of a file's functions that few tests or scenarios reach: those are about the file. reached: marks of each."""
+        key = path, id(reached)
+        if key not in self.special_marks:
             marks = [1 << number for (of, _), number in self.functions.items() if of == path]
-            tests = [functools.reduce(operator.or_, (marks for *_, marks in cases)) for cases in self.cases.values()]
-            self.special_marks[path] = sum(mark for mark in marks if 2 * sum(1 for test in tests if test & mark) < len(tests))
-        return self.special_marks[path]
+            self.special_marks[key] = sum(mark for mark in marks if 2 * sum(1 for of in reached if of & mark) < len(reached))
+        return self.special_marks[key]
 
     def choose_tests(self, mutant, last=False):
-        """[(test, [(case, limit in seconds)])] that reach the mutant, for self.budget seconds: first the tests that are named like the file
+        """[(test, [(case, limit in seconds)])] that reach the mutant, for self.effort.tests seconds: first the tests that are named like the file
         or have noticed a mutant of it, then those that reach much of the file in a short time."""
-        wanted, special = self.wanted(mutant), self.special(mutant.path)
+        wanted, special = self.wanted(mutant), self.special(mutant.path, self.test_marks)
         name = re.sub(r"^src/(.*)\.[ch]$", r"\1", mutant.path)
         with self.lock:
             killers = list(self.killers.get(mutant.path, []))
@@ -229,7 +245,7 @@ class Survey:
                 seconds = sum(seconds for _, seconds in reaching)
                 about = sum((cases[case][2] & special).bit_count() for case, _ in reaching)
                 found.append((test != name, rank, (seconds + 0.1) / (about + 0.1), test, seconds, reaching))
-        chosen, left = [], self.budget
+        chosen, left = [], self.effort.tests
         for *_, test, seconds, reaching in sorted(found):
             if chosen and seconds > left:
                 continue
@@ -252,14 +268,15 @@ class Survey:
             program = find_program(test)
             if program is None:
                 continue
-            failure = self.tests.run(program, test, limits, environment)
-            if failure is not None:
-                case = failure[0]
-                again = self.tests.run(program, test, [(number, 3 * limit) for number, limit in limits if number <= case],
+            while limits and (failure := self.tests.run(program, test, limits, environment)) is not None:
+                again = self.tests.run(program, test, [(case, 3 * limit) for case, limit in limits if case <= failure[0]],
                                        environment)
-                if again is not None and not self.case_fails_anyway(test, again[0]):
+                if again is None:
+                    break
+                if not self.case_fails_anyway(test, again[0]):
                     self.remember(mutant.path, test)
                     return f"{test}: {again[1]}"
+                limits = [(case, limit) for case, limit in limits if case != again[0]]
         return None
 
     def case_fails_anyway(self, test, case):
@@ -280,7 +297,7 @@ class Survey:
     def run_scenarios(self, program, name, scenarios, model, environment):
         """(scenario, verdict) of the first that fails because of the change, or None."""
         while scenarios:
-            scenario, verdict = explorer.run(program, self.options, scenarios, model, SCHEDULES, environment, SECONDS)[-1]
+            scenario, verdict = explorer.run(program, self.options, scenarios, model, SCHEDULES, environment, self.effort.seconds)[-1]
             if verdict is None:
                 return None
             if not self.fails_anyway(name, scenario, model):
@@ -290,13 +307,14 @@ class Survey:
 
     def choose_scenarios(self, mutant):
         """[(program, scenario)] that reach the mutant, or at least its function: other schedules may reach it. First those that have
-        noticed a mutant of the file, then the quickest."""
+        noticed a mutant of the file, then those that are about the file, then the quickest."""
         wanted, function = self.wanted(mutant), self.function_mark(mutant)
+        special = self.special(mutant.path, self.every_scenario)
         with self.lock:
             killers = list(self.killers.get(mutant.path, []))
-        found = [(not marks & wanted, killers.index(scenario) if scenario in killers else len(killers), scenario)
+        found = [(not marks & wanted, killers.index(scenario) if scenario in killers else len(killers), not marks & special, scenario)
                  for scenario, marks in self.scenario_marks if marks & (wanted | function)]
-        return [scenario for *_, scenario in sorted(found, key=lambda entry: entry[:2])[:SCENARIOS]]
+        return [scenario for *_, scenario in sorted(found, key=lambda entry: entry[:3])[:self.effort.scenarios]]
 
     def attack_with_scenarios(self, mutant, model, find_program, environment=None):
         """None, or the scenario that fails, its verdict and the model."""
@@ -340,8 +358,8 @@ class Survey:
             return self.judge_alone(mutant)
         environment = dict(os.environ, MUTATION_CHOSEN=str(number))
         by = (self.attack_with_tests(mutant, self.programs.get, environment)
-              or mutant.change.startswith("deleted") and self.attack_with_tests(mutant, self.leak_program, environment, LEAK_TESTS)
-              or self.attack_with_tests(mutant, self.programs.get, environment, last=True)
+              or mutant.change.startswith("deleted") and self.attack_with_tests(mutant, self.leak_program, environment, self.effort.leak_tests)
+              or self.effort.last and self.attack_with_tests(mutant, self.programs.get, environment, last=True)
               or self.attack_with_scenarios(mutant, "sc", self.programs.get, environment))
         if by:
             return "killed", by
@@ -362,7 +380,8 @@ class Survey:
         tests = f"{sum(any(marks & wanted for *_, marks in cases) for cases in self.cases.values())} tests"
         if not self.scenario_marks:
             return f"{tests} come here, {TESTS_ALONE}"
-        return f"{tests} and {sum(1 for _, marks in self.scenario_marks if marks & wanted)} scenarios come here"
+        text = f"{tests} and {sum(1 for _, marks in self.scenario_marks if marks & wanted)} scenarios come here"
+        return f"{text}, {TRIED_BRIEFLY}" if self.effort == BRIEF else text
 
     def run(self, chosen, results, seconds):
         """Tries the mutants that have no result yet. Returns their number."""
@@ -410,7 +429,7 @@ def count(paths, sources, results, explained):
             if outcome == "survived" and " | ".join(mutant.key) in explained:
                 outcome = "explained"
             row[outcome] += 1
-            row["alone"] += outcome == "survived" and (entry["by"] or "").endswith(TESTS_ALONE)
+            row["alone"] += outcome == "survived" and (entry["by"] or "").endswith((TESTS_ALONE, TRIED_BRIEFLY))
         table[path] = row
     return table
 
@@ -426,7 +445,7 @@ folder says more. *Tests*: a unit test fails (of the cases that reach the place:
 seconds in all; {again} for survivors that were tried again). *Lab*: no test does, but a scenario of the explorer ({scenarios} that reach it, {schedules} schedules each; the only ones
 for memory orders). *Same*:
 identical machine code. *Explained*: nothing notices the change, because nothing depends on it (`lab/mutation/survivors.txt` and
-`equivalent.txt`). *Open*: survivors that were not judged yet; {alone} of them were tried with the unit tests alone. *Score*: killed, of those that are neither the same nor explained.
+`equivalent.txt`). *Open*: survivors that were not judged yet; {alone} of them were tried with a quarter of that. *Score*: killed, of those that are neither the same nor explained.
 """
 
 
@@ -439,7 +458,7 @@ def show_row(name, row):
 
 def write_table(path, table):
     titles = "| | mutants | tried | tests | lab | killed | same | explained | open | score |\n|---|" + "---|" * 9
-    lines = [HEAD.format(budget=BUDGET, again=AGAIN, scenarios=SCENARIOS, schedules=SCHEDULES,
+    lines = [HEAD.format(budget=USUAL.tests, again=AGAIN.tests, scenarios=USUAL.scenarios, schedules=SCHEDULES,
                          alone=sum(row["alone"] for row in table.values()))]
 
     def total(rows):

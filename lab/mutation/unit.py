@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import explorer
 
@@ -34,17 +35,37 @@ def find(directory, pattern=""):
 
 
 class Clock:
-    """Time that passes while the check runs: not while the machine sleeps, or something has stopped all of it."""
+    """Time that passes for a process group while the check runs: not while its threads wait for a processor, and not while the
+    machine sleeps, or something has stopped all of it."""
 
     STEP = 0.1
 
-    def __init__(self):
+    def __init__(self, group):
+        self.group = group
         self.last = time.monotonic()
+        self.seen = {}
+
+    def usage(self):
+        """Yields (thread, nanoseconds on a processor, nanoseconds that it waited for one)."""
+        for process in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                if os.getpgid(int(process)) == self.group:
+                    for thread in Path(f"/proc/{process}/task").iterdir():
+                        ran, waited, _ = (thread / "schedstat").read_text().split()
+                        yield thread.name, int(ran), int(waited)
+            except OSError:  # it has ended
+                continue
 
     def passed(self):
         now = time.monotonic()
-        took, self.last = now - self.last, now
-        return min(took, 2 * self.STEP)
+        took, self.last = min(now - self.last, 2 * self.STEP), now
+        ran = waited = 0
+        for thread, *usage in self.usage():
+            before = self.seen.get(thread, (0, 0))
+            self.seen[thread] = usage
+            ran = max(ran, (usage[0] - before[0]) / 1e9)
+            waited = max(waited, (usage[1] - before[1]) / 1e9)
+        return max(took - waited, min(ran, took))
 
 
 class Tests:
@@ -79,7 +100,7 @@ class Tests:
 
     def follow(self, process, limits, seen, expected):
         """expected: the number of results of a program that plans its cases. One that ends the process early has failed."""
-        clock, took, rest, status, planned = Clock(), 0, b"", None, False
+        clock, took, rest, status, planned = Clock(process.pid), 0, b"", None, False
         os.set_blocking(process.stdout.fileno(), False)
         while True:
             select.select([process.stdout], [], [], Clock.STEP)

@@ -40,6 +40,8 @@ ssize_t read(int descriptor, void *buffer, size_t size)
     if (lab_sched_active() && !lab_calls_never_block(descriptor))
         lab_posix_unsupported(lab_calls_name(SYS_read), CALLER);
     lab_calls_touch(buffer, size);
+    if (lab_sched_active() && size != 0)
+        lab_tsan_plain((uintptr_t)buffer, size, true, CALLER);
     return lab_host_result(lab_host_call(SYS_read, descriptor, (long)buffer, (long)size, 0, 0, 0));
 }
 

@@ -354,7 +354,7 @@ static void on_call(int signal, siginfo_t *information, void *context)
         lab->calls.place = place;
         target = (uintptr_t)refuse;
         if ((number == SYS_clone || number == SYS_clone3) && !is_in_program(place)) {
-            place = *(uintptr_t *)sp; /* the unwinder does not pass the C library's function, which has no frame */
+            place = *(uintptr_t *)sp; /* the unwinder stops at the C library's function, which has no frame */
             sp += sizeof(place);
         }
     } else if (number == SYS_rt_sigprocmask) {

@@ -81,7 +81,7 @@ static void sleep_until(uint64_t deadline, const char *call, uintptr_t pc)
 
     if (!lab_sched_active())
         return;
-    lab_posix_test_cancel(t);
+    lab_posix_test_cancel(t, pc);
     if (deadline <= lab->run.now) {
         lab_step_local(t, OP_LOCAL, pc);
         return;
@@ -93,7 +93,7 @@ static void sleep_until(uint64_t deadline, const char *call, uintptr_t pc)
     bool woken = lab_gate_pass(t, &sleep_gate, deadline);
     lab_step_make(t, t->op.accesses, t->op.access);
     if (woken)
-        lab_posix_test_cancel(t);
+        lab_posix_test_cancel(t, pc);
     lab_report_call("wakes up", 0, 0, false, pc);
     lab_cycle_sweep();
 }

@@ -1,8 +1,8 @@
 /*
- * condition.c: pthread_cond_t. A wait is two steps: it releases the mutex and queues itself; it returns with the mutex,
- * which it can when it was signaled and the mutex is free. A timeout is a step in between. Which waiter a signal wakes
- * is a choice, and so is a spurious wakeup, while the scenario allows any. A signal synchronizes nothing; the mutex
- * does.
+ * condition.c: pthread_cond_t. A wait has two steps. The first releases the mutex and queues the thread. The second
+ * returns with the mutex, once the thread was signaled and the mutex is free. A timeout is a step between the two.
+ * Which waiter a signal wakes is a choice, and so is a spurious wakeup, while the scenario allows any. A signal
+ * synchronizes nothing; the mutex does.
  */
 #include "posix.h"
 
@@ -44,9 +44,10 @@ static void check(const pthread_cond_t *condition, const char *call, uintptr_t p
 }
 
 /* From here on it waits for its mutex alone. */
-static void wake(lab_thread *t)
+static void wake(lab_thread *t, lab_posix_wake reason)
 {
     lab_posix_threads[t->number].signaled = true;
+    lab_posix_threads[t->number].woken_by = reason;
     t->deadline = 0;
     lab_step_announce(t, OP_CALL, (uintptr_t)mutexes[t->number], t->op.pc);
     lab_step_access(t, lab_posix_entry(mutexes[t->number]), true);
@@ -56,7 +57,7 @@ static void wake(lab_thread *t)
 void lab_posix_condition_cancel(lab_thread *t)
 {
     if (lab_posix_threads[t->number].condition != 0 && !lab_posix_threads[t->number].signaled)
-        wake(t);
+        wake(t, WOKEN_BY_CANCEL);
 }
 
 static int come_back(lab_thread *t, pthread_mutex_t *mutex, uintptr_t pc)
@@ -80,6 +81,7 @@ static void queue(lab_thread *t, pthread_cond_t *condition, pthread_mutex_t *mut
     lab_report_call(call, (uintptr_t)condition, 0, false, pc);
     p->condition = (uintptr_t)condition;
     p->signaled = lab_posix_is_cancelled(t);
+    p->woken_by = p->signaled ? WOKEN_BY_CANCEL : WOKEN_BESIDES;
     mutexes[t->number] = mutex;
     lab_posix_mutex_leave(mutex, call, pc);
     if (!p->signaled && lab->run.spurious != 0 && lab_explore_choose(2) == 1) {
@@ -98,7 +100,7 @@ static int wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t dead
     if (!lab_sched_active())
         lab_posix_cannot_block(call, pc);
     lab_posix_thread *p = &lab_posix_threads[t->number];
-    lab_posix_test_cancel(t);
+    lab_posix_test_cancel(t, pc);
     if (mutex->__data.__lock == 0 || mutex->__data.__owner != (int)t->number + 1) {
         int type = mutex->__data.__kind & 3;
         if (type == PTHREAD_MUTEX_ERRORCHECK || type == PTHREAD_MUTEX_RECURSIVE)
@@ -131,7 +133,9 @@ static int wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t dead
     int owned = come_back(t, mutex, pc);
     if (result == 0)
         lab_report_call("returns with the mutex", (uintptr_t)mutex, 0, false, pc);
-    lab_posix_test_cancel(t);
+    if (p->woken_by != WOKEN_INSTEAD)
+        lab_posix_test_cancel(t, pc);
+    p->woken_by = WOKEN_BY_CANCEL;
     lab_cycle_sweep();
     return owned != 0 ? owned : result;
 }
@@ -146,6 +150,8 @@ static void signal_waiters(pthread_cond_t *condition, uint32_t count, const char
         return; /* no waiters */
     lab_thread *t = lab_posix_announce(condition, pc);
     lab_step_access(t, lab_posix_entry(condition), true);
+    if (lab->uses_cancellation)
+        lab_step_access(t, lab_posix_cancels(), false);
     lab_sched_point(t);
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
         if (lab_posix_threads[i].condition == (uintptr_t)condition && !lab_posix_threads[i].signaled)
@@ -153,14 +159,15 @@ static void signal_waiters(pthread_cond_t *condition, uint32_t count, const char
     for (uint32_t i = 0; i < waiters; i++)
         if (waiting[i]->deadline != 0)
             lab_dpor_instead(waiting[i]->number);
-    lab_access made = {t->op.access[0].cell, waiters != 0};
-    lab_step_make(t, 1, &made);
+    t->op.access[0].write = waiters != 0;
+    lab_step_make(t, t->op.accesses, t->op.access);
     lab_report_call(call, (uintptr_t)condition, 0, false, pc);
     while (waiters != 0 && count-- != 0) {
         uint32_t index = count < MAX_THREADS ? lab_explore_choose(waiters) : 0;
 
-        wake(waiting[index]);
-        waiting[index] = waiting[--waiters];
+        waiters--;
+        wake(waiting[index], waiters != 0 && count < MAX_THREADS ? WOKEN_INSTEAD : WOKEN_BESIDES);
+        waiting[index] = waiting[waiters];
     }
     t->watched_count = 0;
     lab_cycle_sweep();

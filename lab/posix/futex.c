@@ -96,13 +96,12 @@ static int futex(const long a[6], uintptr_t pc)
     case FUTEX_WAKE:
         return (int)lab_block_wake_address((uintptr_t)word, count, pc);
     case FUTEX_CMP_REQUEUE:
-        if ((uint32_t)lab_atomic_load((uintptr_t)word, 4, __ATOMIC_SEQ_CST, pc) != (uint32_t)a[5])
-            return error(EAGAIN);
-        /* fall through */
     case FUTEX_REQUEUE: {
-        int woken = (int)lab_block_wake_address((uintptr_t)word, count, pc);
-        lab_block_requeue((uintptr_t)word, (uintptr_t)other, (uint32_t)a[3]);
-        return woken;
+        bool compares = (a[1] & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
+        lab_requeue how = {.compares = compares, .expected = (uint32_t)a[5], .wakes = count, .moves = (uint32_t)a[3]};
+        if (!lab_block_requeue((uintptr_t)word, (uintptr_t)other, &how, pc))
+            return error(EAGAIN);
+        return (int)(how.woken + (compares ? how.moved : 0));
     }
     case FUTEX_WAKE_OP:
         return futex_wake_operation(word, count, (uint32_t)a[3], other, (uint32_t)a[5], pc);

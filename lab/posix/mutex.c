@@ -267,10 +267,14 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
 static int lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *time, const char *call, uintptr_t pc)
 {
     uint64_t deadline;
+    int result;
 
-    if (!lab_posix_deadline(clock, time, &deadline))
-        return EINVAL;
-    int result = lock(mutex, deadline, call, pc);
+    if (lab_posix_deadline(clock, time, &deadline)) {
+        result = lock(mutex, deadline, call, pc);
+    } else { /* the C library looks at the time only if it must wait */
+        result = try_lock(mutex, call, pc);
+        result = result == EBUSY ? EINVAL : result;
+    }
     lab_cycle_sweep();
     return result;
 }

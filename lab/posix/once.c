@@ -27,6 +27,12 @@ static void describe(const lab_thread *t, char *buffer, size_t size)
 
 static const lab_gate once_gate = {is_open, describe};
 
+static bool is_over_before(const once_object *o, const lab_thread *t)
+{
+    const lab_cell *c = lab_cell_of(lab_posix_exit_cell(o->object));
+    return c->last_write == NO_STEP || lab_step_happened_before(c->last_write, &t->dep);
+}
+
 /* TRUE: the caller runs the routine. */
 static bool begin(const once_object *o, const char *call, uintptr_t pc)
 {
@@ -38,11 +44,7 @@ static bool begin(const once_object *o, const char *call, uintptr_t pc)
         *o->state = RUNS;
         return true;
     }
-    if (*o->state == DONE) { /* final: the order makes no difference, and this is not a step */
-        const lab_cell *c = lab_cell_of(lab_posix_exit_cell(o->object));
-
-        if (c->last_write != NO_STEP)
-            lab_clock_join(&lab->current->dep, &lab->steps[c->last_write].dep);
+    if (*o->state == DONE && is_over_before(o, lab->current)) { /* not a step: it could not have come earlier */
         lab_atomic_take(lab->current, lab_posix_exit_cell(o->object));
         return false;
     }

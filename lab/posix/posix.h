@@ -27,6 +27,16 @@
 #define LAB_POSIX_EPOCH (1609459200ull * 10000000)
 #define LAB_POSIX_KEYS  128
 
+/*
+ * A thread that is cancelled does not consume a signal that another waiter could have got. So one that got the signal
+ * instead of another returns; that the other one gets it, and this one is cancelled, are other schedules.
+ */
+typedef enum lab_posix_wake {
+    WOKEN_BY_CANCEL,
+    WOKEN_BESIDES, /* by a signal for all that waited, a timeout, or spuriously: the thread may return, or be cancelled */
+    WOKEN_INSTEAD  /* of another waiter: the thread returns */
+} lab_posix_wake;
+
 typedef struct lab_posix_thread {
     bool is_made;  /* by pthread_create */
     bool detached;
@@ -36,6 +46,7 @@ typedef struct lab_posix_thread {
     bool cancel_disabled;
     bool exiting;
     bool signaled; /* its wait for a condition was ended by another thread */
+    uint8_t woken_by; /* lab_posix_wake: what ended its wait for a condition */
     uintptr_t condition; /* that it waits for; 0: none */
     void *(*start)(void *);
     void *argument;
@@ -84,7 +95,8 @@ bool lab_posix_deadline(clockid_t clock, const struct timespec *time, uint64_t *
 
 /* Cancellation: before and after a call that is a cancellation point. */
 bool lab_posix_is_cancelled(const lab_thread *t);
-void lab_posix_test_cancel(lab_thread *t);
+void lab_posix_test_cancel(lab_thread *t, uintptr_t pc);
+uint32_t lab_posix_cancels(void); /* a cell: written by every pthread_cancel */
 void lab_posix_access_cancel(lab_thread *t); /* the announced step checks whether t was cancelled */
 void lab_posix_end_thread(void *result) __attribute__((noreturn));
 

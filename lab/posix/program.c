@@ -122,7 +122,7 @@ void __assert_fail(const char *expression, const char *file, unsigned line, cons
 __attribute__((used)) static void *const all_files[] = {
     (void *)fork,           (void *)mtx_lock,           (void *)clock_gettime,     (void *)pthread_cond_wait,
     (void *)syscall,        (void *)pthread_mutex_lock, (void *)pthread_once,      (void *)pthread_rwlock_rdlock,
-    (void *)sem_wait,       (void *)pthread_create,
+    (void *)sem_wait,       (void *)pthread_create,     (void *)__wrap_memcpy,
 };
 
 /* The first thread. */
@@ -139,6 +139,7 @@ static void run_main(const program_case *c)
     arguments[count] = NULL;
     if (&lab_cmocka_chosen != NULL)
         lab_cmocka_chosen = c->name;
+    lab_thread_begin_own_function(__builtin_frame_address(0));
     lab_program_exit(__real_main(count, arguments, environ));
 }
 
@@ -149,6 +150,7 @@ void lab_program_run(void *unused)
     (void)unused;
     if (c->function == NULL)
         run_main(c);
+    lab_thread_begin_own_function(__builtin_frame_address(0));
     c->function();
     lab_posix_end_thread(NULL);
 }

@@ -123,8 +123,10 @@ static int lock_in(pthread_rwlock_t *lock, bool write, uint64_t deadline, const 
         own(lock, write, call, pc);
         return 0;
     }
-    lab_thread *t = lab_posix_announce(lock, pc);
     uint32_t entry = lab_posix_entry(lock), exit = lab_posix_exit_cell(lock);
+    if (write && state_of(lock)->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+        lab_posix_touch(lock, entry, true, NULL, pc); /* that it waits is a step of its own: from then on it keeps readers out */
+    lab_thread *t = lab_posix_announce(lock, pc);
     lab_step_access(t, entry, write);
     if (deadline != 0) {
         lab_step_access(t, exit, write);

@@ -74,7 +74,7 @@ static int wait(sem_t *semaphore, uint64_t deadline, const char *call, uintptr_t
         return 0;
     }
     lab_thread *t = lab->current;
-    lab_posix_test_cancel(t);
+    lab_posix_test_cancel(t, pc);
     lab_posix_announce(semaphore, pc);
     uint32_t entry = lab_posix_entry(semaphore), exit = lab_posix_exit_cell(semaphore);
     lab_step_access(t, entry, true);
@@ -94,7 +94,7 @@ static int wait(sem_t *semaphore, uint64_t deadline, const char *call, uintptr_t
     lab_step_make(t, deadline != 0 ? passing + 1 : passing, t->op.access);
     lab_step_follow(t, exit, false);
     if (state_of(semaphore)->value == 0)
-        lab_posix_test_cancel(t);
+        lab_posix_test_cancel(t, pc);
     return take(semaphore, call, pc);
 }
 

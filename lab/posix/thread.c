@@ -19,7 +19,7 @@ struct lab_posix_exit { /* of a thread_local variable */
     struct lab_posix_exit *next;
 };
 
-/* A buffer of pthread_cleanup_push in C: what the C library's header makes of it. */
+/* The buffer of pthread_cleanup_push in C, as the C library's header declares it. */
 typedef struct cleanup_buffer {
     struct {
         __jmp_buf registers;
@@ -58,10 +58,25 @@ static uint32_t number_of(pthread_t thread)
     return lab != NULL && thread >= 1 && thread <= lab->run.thread_count ? (uint32_t)thread - 1 : NO_THREAD;
 }
 
+/* The life of an id ends when the thread was joined, or is detached and has ended. */
+static uint32_t living(pthread_t thread, const char *call, uintptr_t pc)
+{
+    uint32_t number = number_of(thread);
+
+    if (number == NO_THREAD)
+        return NO_THREAD;
+    const lab_posix_thread *p = &lab_posix_threads[number];
+    if (p->joined || (p->detached && lab->run.threads[number].state == THREAD_DONE))
+        lab_sched_fail(VERDICT_MISUSE, pc, "%s: thread %c %s, so this is no thread any more", call, 'a' + (int)number,
+                       p->joined ? "was joined" : "was detached and has ended");
+    return number;
+}
+
 static void run_thread(void *argument)
 {
     lab_posix_thread *p = argument;
 
+    lab_thread_begin_own_function(__builtin_frame_address(0));
     lab_posix_end_thread(p->start(p->argument));
 }
 
@@ -91,6 +106,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     t->runs_exit = true;
     if (lab->tracing && lab->event_count != 0 && lab->events[lab->event_count - 1].kind == OP_SPAWN)
         lab->events[lab->event_count - 1].pc = CALLER;
+    lab_posix_overwrite(thread, sizeof(*thread), CALLER); /* the new thread may run before that */
     *thread = t->number + 1u;
     lab_cycle_sweep();
     return 0;
@@ -265,7 +281,7 @@ static bool waits_for(uint32_t waiter, uint32_t target)
 
 static int refuse_join(uint32_t target)
 {
-    if (target == NO_THREAD || lab_posix_threads[target].joined)
+    if (target == NO_THREAD)
         return ESRCH;
     if (lab_posix_threads[target].detached)
         return EINVAL;
@@ -292,7 +308,7 @@ static void take_result(lab_thread *t, uint32_t target, void **result)
 
 static int join(pthread_t thread, void **result, uint64_t deadline, bool tries, const char *call, uintptr_t pc)
 {
-    uint32_t target = number_of(thread);
+    uint32_t target = living(thread, call, pc);
 
     if (!lab_sched_active())
         lab_posix_cannot_block(call, pc);
@@ -301,7 +317,7 @@ static int join(pthread_t thread, void **result, uint64_t deadline, bool tries, 
         return refused;
     lab_thread *t = lab->current;
     uint32_t ended = lab_thread_end_cell(&lab->run.threads[target]);
-    lab_posix_test_cancel(t);
+    lab_posix_test_cancel(t, pc);
     lab_posix_announce(NULL, pc);
     t->joined = (uint8_t)target;
     lab_posix_access_cancel(t);
@@ -318,7 +334,7 @@ static int join(pthread_t thread, void **result, uint64_t deadline, bool tries, 
         return tries ? EBUSY : ETIMEDOUT;
     }
     if (lab->run.threads[target].state != THREAD_DONE)
-        lab_posix_test_cancel(t);
+        lab_posix_test_cancel(t, pc);
     take_result(t, target, result);
     lab_report_event(OP_JOIN, 0, 0, 0, 0, target, false, pc);
     lab_cycle_sweep();
@@ -355,9 +371,9 @@ int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec 
 
 int pthread_detach(pthread_t thread)
 {
-    uint32_t target = number_of(thread);
+    uint32_t target = living(thread, "pthread_detach", CALLER);
 
-    if (target == NO_THREAD || lab_posix_threads[target].joined)
+    if (target == NO_THREAD)
         return ESRCH;
     if (lab_posix_threads[target].detached)
         return EINVAL;
@@ -372,6 +388,11 @@ static uint32_t cancel_cell(uint32_t number)
     return lab_cell_queue((uintptr_t)&lab_posix_threads[number].cancel_pending);
 }
 
+uint32_t lab_posix_cancels(void)
+{
+    return lab_cell_queue((uintptr_t)lab_posix_threads);
+}
+
 bool lab_posix_is_cancelled(const lab_thread *t)
 {
     const lab_posix_thread *p = &lab_posix_threads[t->number];
@@ -384,17 +405,23 @@ void lab_posix_access_cancel(lab_thread *t)
         lab_step_access(t, cancel_cell(t->number), false);
 }
 
-void lab_posix_test_cancel(lab_thread *t)
+/* A wait that has ended for another reason may return before it notices. */
+static bool notices(const lab_posix_thread *p)
+{
+    return p->cancel_pending && (p->woken_by != WOKEN_BESIDES || lab_explore_choose(2) == 0);
+}
+
+void lab_posix_test_cancel(lab_thread *t, uintptr_t pc)
 {
     lab_posix_thread *p = &lab_posix_threads[t->number];
 
     if (!lab->uses_cancellation || p->cancel_disabled)
         return;
-    lab_posix_touch(NULL, cancel_cell(t->number), false, NULL, t->op.pc);
-    if (!p->cancel_pending)
+    lab_posix_touch(NULL, cancel_cell(t->number), false, NULL, pc);
+    if (!notices(p))
         return;
     lab_atomic_take(t, cancel_cell(t->number));
-    lab_report_call("is cancelled", 0, 0, false, t->op.pc);
+    lab_report_call("is cancelled", 0, 0, false, pc);
     p->result = PTHREAD_CANCELED;
     unwind(p);
 }
@@ -409,14 +436,21 @@ int pthread_cancel(pthread_t thread)
         lab->uses_cancellation = true;
         lab->cells_changed = true; /* the search starts over */
     }
-    lab_posix_touch(NULL, cancel_cell(target), true, "pthread_cancel", CALLER);
-    lab_atomic_give(lab->current, cancel_cell(target), true);
+    lab_thread *self = lab_posix_announce(NULL, CALLER);
+    lab_step_access(self, cancel_cell(target), true);
+    lab_step_access(self, lab_posix_cancels(), true);
+    lab_step_access(self, lab_thread_end_cell(&lab->run.threads[target]), false);
+    lab_sched_point(self);
+    living(thread, "pthread_cancel", CALLER);
+    lab_step_make(self, lab_posix_threads[target].detached ? 3 : 2, self->op.access);
+    lab_report_call("pthread_cancel", 0, 0, false, CALLER);
+    lab_atomic_give(self, cancel_cell(target), true);
     lab_thread *t = &lab->run.threads[target];
     if (lab_posix_threads[target].cancel_pending || t->state == THREAD_DONE)
         return 0;
     lab_posix_threads[target].cancel_pending = true;
     if (t->gate != NULL && lab_posix_is_cancelled(t)) {
-        lab_clock_join(&t->dep, &lab->current->dep);
+        lab_clock_join(&t->dep, &self->dep);
         lab_posix_condition_cancel(t);
     }
     lab_cycle_sweep();
@@ -426,7 +460,7 @@ int pthread_cancel(pthread_t thread)
 void pthread_testcancel(void)
 {
     if (lab_sched_active())
-        lab_posix_test_cancel(lab->current);
+        lab_posix_test_cancel(lab->current, CALLER);
 }
 
 int pthread_setcancelstate(int state, int *old)
@@ -527,7 +561,7 @@ int pthread_getname_np(pthread_t thread, char *buffer, size_t size)
 
 int pthread_kill(pthread_t thread, int signal)
 {
-    if (number_of(thread) == NO_THREAD)
+    if (living(thread, "pthread_kill", CALLER) == NO_THREAD)
         return ESRCH;
     if (signal != 0)
         lab_posix_unsupported("pthread_kill", CALLER);

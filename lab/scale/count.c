@@ -23,7 +23,7 @@
 static struct count_state {
     const scale_lock *lock;
     uint64_t warm_up, wanted;
-    uint64_t acquired; /* since the preparation, then since the counting began */
+    uint64_t acquired; /* first since the preparation, then since counting began */
     uint64_t began;
     uint32_t arrived; /* processors that make rounds together */
     bool prepared, counting, finished;

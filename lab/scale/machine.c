@@ -248,7 +248,13 @@ void machine_level_clocks(void)
         machine.threads[i].clock = latest;
 }
 
-/* What lab/hal requires of its machine, and what this machine does not do. */
+/* What lab/hal and the files of the engine require of their machine, and what this machine does not do. */
+
+uintptr_t lab_sched_program_sp(const lab_thread *t, uintptr_t innermost)
+{
+    (void)t;
+    return innermost;
+}
 
 void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
 {

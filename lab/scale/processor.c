@@ -46,13 +46,26 @@ VOID HalPauseFor(ULONG Pauses)
     }
 }
 
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 {
+    ULONG value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    HalPauseFor(Pauses);
     uint64_t before = lab_sched_active() ? machine_current()->clock : 0;
-    ULONG_PTR value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    BOOLEAN written = __atomic_load_n(Word, __ATOMIC_RELAXED) != value;
 
     *Cycles = lab_sched_active() ? (ULONG)(machine_current()->clock - before) : 0;
-    return value;
+    return written;
+}
+
+/* The machine's distances are known. */
+VOID HalNoteFarLine(ULONG Cycles)
+{
+    UNREFERENCED_PARAMETER(Cycles);
+}
+
+ULONG HalFarLineCycles(VOID)
+{
+    return LINE_CYCLES;
 }
 
 ULONG HalYieldsBeforeSleep(VOID)

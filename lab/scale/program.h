@@ -1,4 +1,4 @@
-/* program.h: what the files of the program share that are not the machine. */
+/* program.h: shared by the program's files, except for the machine's. */
 #ifndef LAB_SCALE_PROGRAM_H
 #define LAB_SCALE_PROGRAM_H
 

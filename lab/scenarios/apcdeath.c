@@ -65,7 +65,7 @@ static void takes_kernel_apc(void)
     stay_until_ended();
 }
 
-/* Never returns. Its thread is ended anyway, even if that was requested while the kernel routine ran. */
+/* Never returns. Its thread can still be terminated, even if the request came while the kernel routine ran. */
 static VOID stay(PVOID NormalContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     UNREFERENCED_PARAMETER(NormalContext);

@@ -164,7 +164,7 @@ static void recorded_popper(void)
     LabEnd(operation, QueryDepthSList(&list));
 }
 
-/* Pushes the first one back: its former successor no longer follows it. */
+/* Pushes the first entry back: its former successor no longer follows it. */
 static void recorded_flusher(void)
 {
     intptr_t all = 0;

@@ -57,3 +57,39 @@ static void run_meanwhile(void)
     LabExitThread();
 }
 LAB_SCENARIO(queue_limit_exceeded, .Setup = setup, .Threads = {block_and_come_back, run_meanwhile});
+
+/* The end of a queue satisfies a WaitAll with another object too, whatever locks that one meanwhile. In address order: the queue is
+   last. */
+static struct {
+    KEVENT event;
+    KQUEUE queue;
+} ended;
+static KEVENT never;
+
+static void setup_for_end(void)
+{
+    KeInitializeEvent(&ended.event, NotificationEvent, TRUE);
+    KeInitializeEvent(&never, NotificationEvent, FALSE);
+    KeInitializeQueue(&ended.queue, 1);
+}
+
+static void wait_for_end(void)
+{
+    PVOID objects[] = {&ended.event, &ended.queue};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, NULL, NULL) == STATUS_WAIT_0);
+}
+
+static void run_down(void)
+{
+    while (!(KiReadHeader(&ended.queue.Header) & KI_WAITERS))
+        ;
+    LabAssert(KeRundownQueue(&ended.queue) == NULL);
+}
+
+static void lock_event(void)
+{
+    LARGE_INTEGER now = {.QuadPart = 0};
+    PVOID objects[] = {&ended.event, &never};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, &now, NULL) == STATUS_TIMEOUT);
+}
+LAB_SCENARIO(queue_end_disturbed, .Setup = setup_for_end, .Threads = {wait_for_end, run_down, lock_event});

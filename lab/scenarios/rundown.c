@@ -296,7 +296,7 @@ LAB_SCENARIO(rundown_history, .Setup = setup, .Threads = {recorded_nested_user, 
 /*
  * With a slot for each processor: users enter through one and may leave through another. An acquire that overlaps the
  * beginning of a wait may succeed after another one has failed, so the model has no such history; still, no thread is
- * inside when the wait returns. The memory is the caller's and held something else before.
+ * inside when the wait returns. The memory is the caller's and had other contents before.
  */
 static ULONG64 memory[64];
 static PEX_RUNDOWN_REF_CACHE_AWARE aware;

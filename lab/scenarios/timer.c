@@ -36,7 +36,7 @@ static void set_only(void)
 }
 LAB_SCENARIO(timer_without_clock_wakes_sleeper, .Setup = setup, .Threads = {wait_only, set_only},
              .AllocationFailures = 2, .MaximumSchedules = 20000);
-/* The thread that is about to sleep and the one that misses the clock must not both miss the other. */
+/* Of the thread that is about to sleep and the setter that gets no clock, at least one must notice the other. */
 LAB_SCENARIO(timer_without_clock_wakes_sleeper_c11, .Setup = setup, .Threads = {wait_only, set_only},
              .AllocationFailures = 2, .MaximumSchedules = 20000, .Model = "c11");
 

@@ -63,3 +63,36 @@ static void disturb(void)
 LAB_SCENARIO(wait_all_disturbed, .Setup = setup_for_one, .Threads = {wait_for_three, set_last, disturb});
 LAB_SCENARIO(wait_all_disturbed_several, .Setup = setup_for_all, .Threads = {wait_for_three, set_last, disturb});
 LAB_SCENARIO(wait_all_shared, .Setup = setup_for_all, .Threads = {wait_for_three, wait_for_two, set_last});
+
+/* The last object is a timer that is due when it is set: its setter releases the wait as a signaler does. */
+static struct {
+    KEVENT event;
+    KTIMER timer;
+} due;
+
+static void setup_timer(void)
+{
+    KeInitializeEvent(&due.event, NotificationEvent, TRUE);
+    KeInitializeTimerEx(&due.timer, SynchronizationTimer);
+    KeInitializeEvent(&never, NotificationEvent, FALSE);
+}
+
+static void wait_for_timer(void)
+{
+    PVOID objects[] = {&due.event, &due.timer};
+    wait_for(0, objects, 2);
+}
+
+static void set_due_timer(void)
+{
+    LARGE_INTEGER past = {.QuadPart = 1};
+    KeSetTimer(&due.timer, past, NULL);
+}
+
+static void disturb_timer(void)
+{
+    PVOID objects[] = {&due.event, &never};
+    LabAssert(KeWaitForMultipleObjects(2, objects, WaitAll, Executive, KernelMode, FALSE, &now, NULL) ==
+              STATUS_TIMEOUT);
+}
+LAB_SCENARIO(wait_all_timer_disturbed, .Setup = setup_timer, .Threads = {wait_for_timer, set_due_timer, disturb_timer});

@@ -144,6 +144,42 @@ LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter,
 LAB_SCENARIO(wo_alert_c11, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once,
              .Model = "c11");
 
+/* An APC that is withdrawn while the thread that queued it ends the wait. The wait must not go on with a record that the world
+   has let go of: the setter would not wake it. */
+static KAPC apc;
+
+static VOID no_kernel_routine(PKAPC self, PKNORMAL_ROUTINE *normal_routine, PVOID *normal_context, PVOID *argument1,
+                              PVOID *argument2)
+{
+    UNREFERENCED_PARAMETER(self);
+    UNREFERENCED_PARAMETER(normal_routine);
+    UNREFERENCED_PARAMETER(normal_context);
+    UNREFERENCED_PARAMETER(argument1);
+    UNREFERENCED_PARAMETER(argument2);
+}
+
+static void interrupted_waiter(void)
+{
+    KeInitializeApc(&apc, KeGetCurrentThread(), OriginalApcEnvironment, no_kernel_routine, NULL, NULL, KernelMode, NULL);
+    __atomic_store_n(&sleeper, apc.Thread, __ATOMIC_RELEASE);
+    LabAssert(wait_for(&event[1], 0) == STATUS_WAIT_0);
+}
+
+static void queue_apc(void)
+{
+    if (__atomic_load_n(&sleeper, __ATOMIC_ACQUIRE) != NULL)
+        KeInsertQueueApc(&apc, NULL, NULL, 0);
+}
+
+static void withdraw_apc_and_set(void)
+{
+    if (__atomic_load_n(&sleeper, __ATOMIC_ACQUIRE) != NULL)
+        KeRemoveQueueApc(&apc);
+    KeSetEvent(&event[0].event, 0, FALSE);
+}
+LAB_SCENARIO(wo_apc_withdrawn, .Setup = one_event, .Threads = {interrupted_waiter, queue_apc, withdraw_apc_and_set},
+             .Finish = quiet_event);
+
 /* Mutants: one owner at a time; a mutant whose owner ends is reported as abandoned exactly once. */
 static void one_mutant(void)
 {

@@ -135,6 +135,31 @@ def system_calls():
         check(code == 0 and "exhaustive" in said, f"system calls that cannot block ({part})", said)
 
 
+def openmp(folder):
+    """Its runtime is a shared library that makes its threads and waits for them outside of the explorer."""
+    source = folder / "openmp.c"
+    source.write_text("int main(void)\n{\n    int sum = 0;\n#pragma omp parallel for num_threads(2) reduction(+ : sum)\n"
+                      "    for (int i = 0; i < 4; i++)\n        sum += i;\n    return sum != 6;\n}\n")
+    code, said = lab(source, "--", "-fopenmp")
+    check(code == 1 and re.search(r"unsupported in thread a: GOMP_parallel \(\w+\): the explorer has no model of it", said)
+          is not None, "OpenMP is named as unsupported", said)
+
+
+def every_name(folder):
+    """What links with the library links with the explorer; a call that needs the host ends the run."""
+    names = re.findall(r"^    (\w+);$", (root / "src" / "interlock.map").read_text(encoding="utf-8"), re.M)
+    source = folder / "everyname.c"
+    source.write_text("".join(f"extern char {name}[];\n" for name in names) + "const void *const all[] = {"
+                      + ", ".join(names) + "};\nint main(void)\n{\n    return 0;\n}\n")
+    code, said = lab(source)
+    check(code == 0 and len(names) > 1000, "every exported name can be linked", said)
+    source = folder / "hostonly.c"
+    source.write_text("#include <ntddk.h>\n#include <interlock/verifier.h>\nint main(void)\n{\n    VfMarkPool(0);\n    return 0;\n}\n")
+    code, said = lab(source)
+    check(code == 1 and "unsupported in thread a: VfMarkPool: the explorer has no model of it" in said,
+          "a function that needs the host is named as unsupported", said)
+
+
 def has_dispatch():
     """Linux 5.11, x86-64: prctl PR_SET_SYSCALL_USER_DISPATCH, which is off already, is turned off."""
     return ctypes.CDLL(None).prctl(59, 0, 0, 0, 0) == 0
@@ -148,6 +173,9 @@ def mistakes(folder):
         check(code == 2 and culprit in said and len(said.splitlines()) == 1, f"{' '.join(words)} is named", said)
     code, said = lab(folder / "nothing.c")
     check(code == 2 and "LAB_SCENARIO(" in said, "a file without a scenario says how to write one", said)
+    (folder / "undefined.c").write_text("int not_here(void);\nint main(void) { return not_here(); }\n")
+    code, said = lab(folder / "undefined.c")
+    check(code != 0 and "not_here" in said and "FAILED" not in said, "an undefined function is the linker's error, not a crash", said)
     code, said = lab("absent.c")
     check(code == 2 and "absent.c" in said, "a file that is not there is named", said)
     order = [line.rstrip() for line in lab("--list", root / "lab" / "self" / "graphs.c")[1].splitlines()]
@@ -202,6 +230,8 @@ with tempfile.TemporaryDirectory() as name:
     cmocka()
     if has_dispatch():
         system_calls()
+        openmp(Path(name))
+    every_name(Path(name))
     mistakes(Path(name))
     long_searches(Path(name))
 for number, (good, text) in enumerate(results, 1):

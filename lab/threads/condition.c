@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -218,4 +219,53 @@ BROKEN(condition_wrong_waiter, "deadlock")
         pthread_create(&threads[i], NULL, routines[i], NULL);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
+}
+
+/* A waiter that is cancelled does not consume a signal that the other one could have got. */
+static void unlock_mutex(void *unused)
+{
+    (void)unused;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *take_ready(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_cleanup_push(unlock_mutex, NULL);
+    while (ready == 0)
+        pthread_cond_wait(&condition, &mutex);
+    ready--;
+    pthread_cleanup_pop(1);
+    return unused;
+}
+
+static bool is_cancelled_after_signal(void)
+{
+    pthread_t cancelled, other;
+    void *result;
+
+    pthread_create(&cancelled, NULL, take_ready, NULL);
+    pthread_create(&other, NULL, take_ready, NULL);
+    set_ready(NULL);
+    pthread_cancel(cancelled);
+    pthread_join(cancelled, &result);
+    if (result != PTHREAD_CANCELED)
+        set_ready(NULL);
+    pthread_join(other, NULL);
+    return result == PTHREAD_CANCELED;
+}
+
+CORRECT(condition_keeps_signal)
+{
+    is_cancelled_after_signal();
+}
+
+BROKEN(condition_signal_before_cancel, "assertion")
+{
+    assert(is_cancelled_after_signal());
+}
+
+BROKEN(condition_cancel_before_signal, "assertion")
+{
+    assert(!is_cancelled_after_signal());
 }

@@ -395,3 +395,37 @@ BROKEN(spinlock_not_owned, "misuse")
 {
     pthread_spin_unlock(&spinlock);
 }
+
+/* A loop that polls under the mutex: the other thread gets its turn, although its start has nothing in common with the loop. */
+static void poll_under_mutex(void *(*other)(void *))
+{
+    pthread_t thread;
+    int seen;
+
+    pthread_create(&thread, NULL, other, NULL);
+    do {
+        pthread_mutex_lock(&mutex);
+        seen = count;
+        pthread_mutex_unlock(&mutex);
+    } while (seen == 0);
+    pthread_join(thread, NULL);
+}
+
+static void *return_at_once(void *unused)
+{
+    return unused;
+}
+
+BROKEN(mutex_polled_in_vain, "livelock")
+{
+    poll_under_mutex(return_at_once);
+}
+
+CORRECT(mutex_timed_without_time)
+{
+    const struct timespec never = {0, -1};
+
+    assert(pthread_mutex_timedlock(&mutex, &never) == 0);
+    assert(pthread_mutex_timedlock(&mutex, &never) == EINVAL);
+    pthread_mutex_unlock(&mutex);
+}

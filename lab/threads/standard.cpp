@@ -13,6 +13,7 @@
 #include <semaphore>
 #include <shared_mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -223,6 +224,41 @@ struct late {
     int value = 3;
     late() noexcept { data++; }
 };
+
+/* Either of two threads may initialize it. */
+struct noted {
+    std::thread::id by = std::this_thread::get_id();
+};
+
+static bool first_initializes()
+{
+    auto use = [] {
+        static noted variable;
+        return variable.by;
+    };
+    std::thread a(use), b(use);
+    auto first = a.get_id();
+    a.join();
+    b.join();
+    return use() == first;
+}
+
+BROKEN(cxx_static_variable_by_first, "assertion")
+{
+    assert(first_initializes());
+}
+
+BROKEN(cxx_static_variable_by_second, "assertion")
+{
+    assert(!first_initializes());
+}
+
+/* The C++ library's own code moves the characters. */
+BROKEN(cxx_string, "race")
+{
+    std::string text(100, 'a');
+    both([&text] { text.assign(90, 'b'); }, [&text] { std::string copy = text; });
+}
 
 CORRECT(cxx_static_variable)
 {

@@ -32,6 +32,13 @@ static void *return_argument(void *argument)
     return argument;
 }
 
+static void *lock_mutex(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
 CORRECT(thread_join_orders)
 {
     pthread_t thread;
@@ -39,7 +46,7 @@ CORRECT(thread_join_orders)
 
     pthread_create(&thread, NULL, set_data, &data);
     assert(pthread_join(thread, &result) == 0 && result == &data && data == 1);
-    assert(pthread_join(thread, NULL) == ESRCH && pthread_join(pthread_self(), NULL) == EDEADLK);
+    assert(pthread_join(pthread_self(), NULL) == EDEADLK);
 }
 
 BROKEN(thread_not_joined, "race")
@@ -55,9 +62,107 @@ CORRECT(thread_detached)
 {
     pthread_t thread;
 
-    pthread_create(&thread, NULL, return_argument, NULL);
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, NULL, lock_mutex, NULL);
     assert(pthread_detach(thread) == 0 && pthread_detach(thread) == EINVAL && pthread_join(thread, NULL) == EINVAL);
     assert(!pthread_equal(thread, pthread_self()));
+    pthread_mutex_unlock(&mutex);
+}
+
+BROKEN(thread_detached_and_ended, "misuse")
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, return_argument, NULL);
+    pthread_detach(thread);
+    pthread_cancel(thread);
+}
+
+BROKEN(thread_joined_twice, "misuse")
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, return_argument, NULL);
+    pthread_join(thread, NULL);
+    pthread_join(thread, NULL);
+}
+
+/* A thread may run before its creator has stored the id. */
+static pthread_t created;
+
+static void *compare_id(void *unused)
+{
+    assert(pthread_equal(created, pthread_self()));
+    return unused;
+}
+
+BROKEN(thread_reads_its_id, "race")
+{
+    pthread_create(&created, NULL, compare_id, NULL);
+    pthread_join(created, NULL);
+}
+
+/* The argument is in a frame that has ended. Where it was are now the frames of the call that waits. */
+static void *set_argument(void *argument)
+{
+    *(int *)argument = 1;
+    return NULL;
+}
+
+static __attribute__((noinline)) void start_with_local(pthread_t *thread)
+{
+    int local = 0;
+    pthread_create(thread, NULL, set_argument, &local);
+}
+
+BROKEN(thread_argument_on_stack, "dead frame")
+{
+    pthread_t thread;
+
+    start_with_local(&thread);
+    pthread_join(thread, NULL);
+}
+
+static __attribute__((noinline)) void use_local(void)
+{
+    pthread_t thread;
+    int local = 0;
+
+    pthread_create(&thread, NULL, set_argument, &local);
+    pthread_join(thread, NULL);
+    assert(local == 1);
+}
+
+CORRECT(thread_argument_lives)
+{
+    use_local();
+}
+
+/* Two that give way to each other, while a third waits for them. */
+static atomic_int wants[2];
+
+static void *give_way(void *argument)
+{
+    int self = (int)(uintptr_t)argument;
+
+    for (;;) {
+        atomic_store(&wants[self], 1);
+        if (atomic_load(&wants[1 - self]) == 0)
+            break;
+        atomic_store(&wants[self], 0);
+    }
+    atomic_store(&wants[self], 0);
+    return NULL;
+}
+
+BROKEN(thread_waits_for_livelock, "livelock")
+{
+    pthread_t threads[2];
+
+    for (uintptr_t i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, give_way, (void *)i);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
 }
 
 static pthread_t mutual[2];
@@ -303,6 +408,60 @@ static void futex_results(void)
 }
 
 LAB_SCENARIO(futex_results, .Threads = {futex_results});
+
+/* A waiter moves to a word whose wake may have come before. */
+static atomic_int moved_to;
+
+static void *wait_for_word(void *unused)
+{
+    futex(&word, FUTEX_WAIT, 0);
+    return unused;
+}
+
+static long move_waiters(int wakes)
+{
+    return syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, wakes, (void *)1, &moved_to, 0);
+}
+
+static void *release_word(void *unused)
+{
+    futex(&moved_to, FUTEX_WAKE, 1);
+    return unused;
+}
+
+BROKEN(futex_moved_late, "lost wakeup")
+{
+    pthread_t threads[2];
+
+    pthread_create(&threads[0], NULL, wait_for_word, NULL);
+    pthread_create(&threads[1], NULL, release_word, NULL);
+    move_waiters(0);
+    atomic_store(&word, 1);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+
+static void *wake_both(void *unused)
+{
+    atomic_store(&word, 1);
+    futex(&word, FUTEX_WAKE, 2);
+    futex(&moved_to, FUTEX_WAKE, 2);
+    return unused;
+}
+
+CORRECT(futex_moved)
+{
+    pthread_t threads[2];
+
+    pthread_create(&threads[0], NULL, wait_for_word, NULL);
+    pthread_create(&threads[1], NULL, wait_for_word, NULL);
+    long moved = move_waiters(1);
+    assert(moved >= 0 && moved <= 2);
+    wake_both(NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    assert(move_waiters(1) == -1 && errno == EAGAIN);
+}
 
 BROKEN(futex_with_owner, "unsupported")
 {

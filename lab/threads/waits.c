@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static sem_t semaphore;
@@ -311,4 +312,79 @@ static void initialize_again(void)
 BROKEN(once_in_itself, "deadlock")
 {
     pthread_once(&once, initialize_again);
+}
+
+/* Either of two threads may run the routine. */
+static pthread_t initializer;
+
+static void note_initializer(void)
+{
+    initializer = pthread_self();
+}
+
+static void *note_once(void *unused)
+{
+    pthread_once(&once, note_initializer);
+    return unused;
+}
+
+static int first_initializes(void)
+{
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, note_once, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return pthread_equal(initializer, threads[0]);
+}
+
+BROKEN(once_by_first, "assertion")
+{
+    assert(first_initializes());
+}
+
+BROKEN(once_by_second, "assertion")
+{
+    assert(!first_initializes());
+}
+
+/* A writer keeps readers out once it waits, not once it is about to. */
+static pthread_rwlock_t for_writers = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static atomic_int announced;
+
+static void *announce_and_write(void *unused)
+{
+    atomic_store(&announced, 1);
+    pthread_rwlock_wrlock(&for_writers);
+    pthread_rwlock_unlock(&for_writers);
+    return unused;
+}
+
+/* What the reader, which has the lock, gets when it knows of the writer. */
+static int read_beside_writer(int unknown)
+{
+    pthread_t thread;
+    int refused = unknown;
+
+    pthread_rwlock_rdlock(&for_writers);
+    pthread_create(&thread, NULL, announce_and_write, NULL);
+    if (atomic_load(&announced)) {
+        refused = pthread_rwlock_tryrdlock(&for_writers);
+        if (refused == 0)
+            pthread_rwlock_unlock(&for_writers);
+    }
+    pthread_rwlock_unlock(&for_writers);
+    pthread_join(thread, NULL);
+    return refused;
+}
+
+BROKEN(rwlock_writer_arrives, "assertion")
+{
+    assert(read_beside_writer(EBUSY) == EBUSY);
+}
+
+BROKEN(rwlock_writer_has_arrived, "assertion")
+{
+    assert(read_beside_writer(0) == 0);
 }

@@ -60,6 +60,31 @@ LAB_SCENARIO(pool_work, .Setup = setup_work, .Threads = {poster}, .Finish = ran_
 LAB_SCENARIO(pool_work_twice, .Setup = setup_work, .Threads = {poster, poster}, .Finish = ran_twice);
 LAB_SCENARIO(pool_work_cancelled, .Setup = setup_work, .Threads = {canceller});
 
+/* Several pending at a time: a worker goes from one to the next while the task stays queued. */
+static void row_poster(void)
+{
+    __atomic_store_n(&data, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++)
+        TpPostWork(work);
+    TpWaitForWork(work, FALSE);
+    LabAssert(__atomic_load_n(&ran, __ATOMIC_RELAXED) == 3);
+    TpReleaseWork(work);
+}
+
+static void row_canceller(void)
+{
+    __atomic_store_n(&data, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++)
+        TpPostWork(work);
+    TpWaitForWork(work, TRUE);
+    int now = __atomic_load_n(&ran, __ATOMIC_RELAXED);
+    LabAssert(now <= 3);
+    TpReleaseWork(work);
+    LabAssert(__atomic_load_n(&ran, __ATOMIC_RELAXED) == now);
+}
+LAB_SCENARIO(pool_work_row, .Setup = setup_work, .Threads = {row_poster}, .Flags = LAB_LARGE);
+LAB_SCENARIO(pool_work_row_cancelled, .Setup = setup_work, .Threads = {row_canceller}, .Flags = LAB_LARGE);
+
 static VOID count_wait(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT item, TP_WAIT_RESULT result)
 {
     UNREFERENCED_PARAMETER(instance);

@@ -219,7 +219,7 @@ LAB_SCENARIO(condition_shared_timeout, .Setup = sleep_soon,
              .Threads = {impatient_shared_sleeper, shared_sleeper, opener}, .Finish = nothing_is_left,
              .Flags = LAB_LARGE);
 
-/* User-mode resources: a sharer gets in beside a waiting writer; a sharer cannot get it exclusively at once. */
+/* User-mode resources: a sharer may acquire past a waiting writer; a sharer cannot acquire exclusively without a release. */
 static RTL_RESOURCE resource;
 static KEVENT met;
 

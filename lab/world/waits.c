@@ -67,7 +67,7 @@ static void one_was_served(void)
 LAB_SCENARIO(world_setter_killed, .Setup = setup_event, .Threads = {set_and_die, wait_once, set_again},
              .Finish = one_was_served, .Kills = 1);
 
-/* A thread that waits is killed: it has taken the signal with it, or another waiter gets it. */
+/* A waiting thread is killed: either it has consumed the signal, or another waiter gets it. */
 static void wait_and_die(void)
 {
     wait_for(become(1), waiter[1], &object, 1, WoWaitAny);

@@ -1,7 +1,7 @@
 /*
- * keptport.c: the port that a thread keeps from one call to the next (nt/iocompletion.c). A thread calls with each of HANDLES in
- * turn, which lead to one port, while CLOSERS threads close a handle each. A call never uses a freed port, and the port
- * is freed with its last handle. The host has no barrier on all threads, so the order is by KiDispatcherFence.
+ * keptport.c: the port that a thread keeps from one call to the next (nt/iocompletion.c). One thread calls with each of HANDLES
+ * handles of one port in turn, while CLOSERS threads close a handle each. A call never uses a freed port, and the port is freed
+ * with its last handle. The host has no barrier on all threads, so the order is by KiDispatcherFence.
  */
 #include "shim.h"
 

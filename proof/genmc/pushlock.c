@@ -21,7 +21,7 @@ typedef struct {
 #define KiIsNear(thread) FALSE
 #define KiBeginLockPatience(patience, thread, use) ((void)(use), (patience)->Spins = 0)
 #define KiStayAwake(patience, thread, use) FALSE
-#define KiTimeLook(thread, lock, value) ((void)(value))
+#define KiTimeLook(thread, patience, word) ((void)(word))
 #define KiIsTurnOver(thread, lock) ((void)(thread), FALSE)
 #define KiBeginTurn(thread, lock) ((void)(thread))
 #define KiCountPass(thread, lock) ((void)(thread), FALSE)

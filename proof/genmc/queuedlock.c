@@ -76,12 +76,12 @@ static void *body(void *argument)
     if (thread == THREADS - 1) {
         owns = KiTryQueuedLock(&self, &handle.LockQueue, &lock);
     } else {
-        KiAcquireQueuedLock(&self, &handle.LockQueue, &lock);
+        KiAcquireQueuedLock(&handle.LockQueue, &lock);
     }
     if (owns) {
         data += 1;
         taken[thread] = 1;
-        KiReleaseQueuedLock(&self, &handle.LockQueue);
+        KiReleaseQueuedLock(&handle.LockQueue);
         assert(handle.LockQueue.Next == NULL);
     }
     return NULL;

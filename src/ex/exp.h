@@ -83,7 +83,7 @@ ULONG ExpQueryWorkers(ULONG Priority); /* threads of the queue with that priorit
  * With the verifier on, each block has a record: its number, size and the stack that allocated it. Records are in lists,
  * by the address of the block, until the block is freed.
  *
- * In front of a block's header are 16 bytes that the pool leaves unused: its size and its record.
+ * The 16 bytes before a block's header are unused by the pool: its size and its record.
  */
 
 #define EXP_POOL_TAGS 512 /* a power of 2 */

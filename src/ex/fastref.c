@@ -71,9 +71,17 @@ ULONG ExInsertFastReference(PEX_FAST_REF FastRef, PVOID Object, ULONG Count)
     return Count;
 }
 
+/* Begins with a guess: no other reference is out. Reading the word would wait for the compare-exchange that took this
+   reference, or fetch the line from another processor twice. */
 BOOLEAN ExReleaseFastReference(PEX_FAST_REF FastRef, PVOID Object)
 {
-    return ExInsertFastReference(FastRef, Object, 1) == 0;
+    EX_FAST_REF Old = {.Value = (ULONG_PTR)Object | (MAX_FAST_REFS - 1)};
+    while (ExGetObjectFastReference(Old) == Object && ExGetCountFastReference(Old) < MAX_FAST_REFS) {
+        if (ExpChangeFastReference(FastRef, &Old, Old.Value + 1)) {
+            return TRUE;
+        }
+    }
+    return FALSE;
 }
 
 EX_FAST_REF ExSwapFastReference(PEX_FAST_REF FastRef, PVOID Object)

@@ -3,9 +3,10 @@
  * resource.c; a release does not have to search.
  *
  * Requirements, each with a test of that number in tests/ex/fastresource.c:
- *  1. As an executive resource: exclusion, recursion, waiting behind exclusive waiters or not, conversion, handoff.
- *  2. An entry stands for one acquire, from its grant until its release. Then it may be reused or freed. No record and
- *     no memory are needed besides.
+ *  1. The same as an executive resource: exclusion, recursion, waiting behind exclusive waiters or not, conversion,
+ *     handoff.
+ *  2. An entry stands for one acquire, from its grant until its release. Then it may be reused or freed. An acquire
+ *     needs nothing else.
  *  3. A disowned acquire stays when its thread ends, and any thread may release it.
  *  4. Each violated precondition is a bugcheck of its own kind, in every build.
  *  5. The functions for executive resources accept a fast resource that was initialized for that, and reject all

@@ -155,8 +155,8 @@ PSLIST_ENTRY InterlockedPushEntrySList(PSLIST_HEADER ListHead, PSLIST_ENTRY List
     return ExpPushSList(ListHead, ListEntry, ListEntry, 1);
 }
 
-/* The first entry is unreadable: another thread removed it, or the fault is the program's and repeats here. The
-   compare-exchange leaves the header as it is; a mere load could return a stale header. */
+/* The first entry is unreadable: either another thread removed it, or the fault is the program's own and repeats here.
+   The compare-exchange leaves the header as it is; a mere load could return a stale header. */
 static SLIST_HEADER ExpRecheckSList(PSLIST_HEADER ListHead, const SLIST_HEADER *Before)
 {
     SLIST_HEADER Now = *Before;

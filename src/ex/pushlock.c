@@ -50,7 +50,8 @@
  * several times a short critical section. While any thread is queued the inline fast paths fail. So few threads should
  * sleep:
  *  - A contended acquire spins first, by KiParkForPushLock: it checks rarely, because each check takes the line away
- *    from the owner, or continuously where that costs the owner nothing. An exclusive acquire does not spin while
+ *    from the owner, or continuously where that costs the owner nothing. It has just found the lock held, so the first
+ *    check comes after the first gap: by then the owner has the line back, and a check at once would take it away again. An exclusive acquire does not spin while
  *    others are queued: there may be many, and one of them has been woken.
  *  - Then it yields a few times, because the owner may have been preempted, and only then queues. A spinning sharer
  *    overtakes no waiter: it waits as if it were queued behind the exclusive waiter. (Queueing at once was rejected:
@@ -411,11 +412,12 @@ static BOOLEAN ExpMayTakePushLock(ULONG_PTR Value, BOOLEAN Exclusive)
     return Exclusive ? !(Value & LOCKED) : Value == 0 || (!(Value & WAITING) && Value >= SHARE);
 }
 
-FORCEINLINE BOOLEAN ExpTryAcquire(volatile ULONG_PTR *Lock, BOOLEAN Exclusive)
+/* FALSE: *Found is what the word was. */
+FORCEINLINE BOOLEAN ExpTryAcquire(volatile ULONG_PTR *Lock, BOOLEAN Exclusive, ULONG_PTR *Found)
 {
-    ULONG_PTR Value = ExpReadPushLock(Lock);
-    while (ExpMayTakePushLock(Value, Exclusive)) {
-        if (ExpChangePushLock(Lock, &Value, Exclusive ? Value | LOCKED : (Value | LOCKED) + SHARE)) {
+    *Found = ExpReadPushLock(Lock);
+    while (ExpMayTakePushLock(*Found, Exclusive)) {
+        if (ExpChangePushLock(Lock, Found, Exclusive ? *Found | LOCKED : (*Found | LOCKED) + SHARE)) {
             return TRUE;
         }
     }
@@ -424,12 +426,14 @@ FORCEINLINE BOOLEAN ExpTryAcquire(volatile ULONG_PTR *Lock, BOOLEAN Exclusive)
 
 BOOLEAN ExpTryAcquirePushLockExclusive(volatile ULONG_PTR *Lock)
 {
-    return ExpTryAcquire(Lock, TRUE);
+    ULONG_PTR Found;
+    return ExpTryAcquire(Lock, TRUE, &Found);
 }
 
 BOOLEAN ExpTryAcquirePushLockShared(volatile ULONG_PTR *Lock)
 {
-    return ExpTryAcquire(Lock, FALSE);
+    ULONG_PTR Found;
+    return ExpTryAcquire(Lock, FALSE, &Found);
 }
 
 /* The woken waiter owns K and has found the lock taken again: it returns to the old end. In a dispatcher section. */
@@ -470,7 +474,8 @@ static BOOLEAN ExpWaitInQueue(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_P
     return TRUE;
 }
 
-static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BOOLEAN Exclusive,
+/* Found: what the word was when the caller could not take the lock, or the value of a free lock if it has not tried. */
+static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BOOLEAN Exclusive, ULONG_PTR Found,
                                                     const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
@@ -489,6 +494,10 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
     Methods->Prepare(&Block);
     KiRegisterQueued(Thread, &Queued);
     KiBeginLockPatience(&Patience, Thread, Use);
+    /* The caller has just checked: the next check comes after the first gap. */
+    if (Patience.Spins != 0 && (Found & LOCKED) && !(Exclusive && (Found & WAITING))) {
+        KiStayAwake(&Patience, Thread, Use);
+    }
     while (State != ExpGranted) {
         ULONG_PTR Value = ExpReadPushLock(Lock);
         TurnOver = TurnOver && (Value & WAITING);
@@ -505,7 +514,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
         BOOLEAN Spins = Patience.Spins != 0;
         if (!TurnOver && KiStayAwake(&Patience, Thread, Use)) {
             if (Spins) {
-                KiTimeLook(Thread, Lock, Value);
+                KiTimeLook(Thread, &Patience, (volatile ULONG *)Lock);
             }
         } else if (ExpWaitInQueue(Thread, Lock, Value, &Block, &State, Methods) && Exclusive) {
             KiBeginTurn(Thread, Lock);
@@ -524,27 +533,30 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
 VOID ExpAcquirePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
+    ULONG_PTR Found;
     if (KiIsTurnOver(Thread, Lock)) {
-        ExpContendForPushLock(Lock, TRUE, Methods);
-    } else if (!ExpTryAcquire(Lock, TRUE)) {
+        ExpContendForPushLock(Lock, TRUE, 0, Methods);
+    } else if (!ExpTryAcquire(Lock, TRUE, &Found)) {
         KiCountContention(Thread);
-        ExpContendForPushLock(Lock, TRUE, Methods);
+        ExpContendForPushLock(Lock, TRUE, Found, Methods);
     }
 }
 
 VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    if (!ExpTryAcquire(Lock, TRUE)) {
-        ExpContendForPushLock(Lock, TRUE, Methods);
+    ULONG_PTR Found;
+    if (!ExpTryAcquire(Lock, TRUE, &Found)) {
+        ExpContendForPushLock(Lock, TRUE, Found, Methods);
     }
 }
 
 VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods)
 {
-    if (!ExpTryAcquire(Lock, FALSE)) {
+    ULONG_PTR Found;
+    if (!ExpTryAcquire(Lock, FALSE, &Found)) {
         KiCountContention(KiCurrentThread());
         HalDisperseCrowd();
-        ExpContendForPushLock(Lock, FALSE, Methods);
+        ExpContendForPushLock(Lock, FALSE, Found, Methods);
     }
 }
 

@@ -366,9 +366,9 @@ static VOID ExpCountWaiters(PULONG Number, LONG Difference)
 }
 
 /* relaxed, here and in ExpMarkExclusive: ExpLooksAvailable reads without the lock */
-static VOID ExpCountActive(PERESOURCE Resource, LONG Difference)
+static VOID ExpSetActive(PERESOURCE Resource, ULONG Entries)
 {
-    __atomic_store_n(&Resource->ActiveEntries, Resource->ActiveEntries + (ULONG)Difference, __ATOMIC_RELAXED);
+    __atomic_store_n(&Resource->ActiveEntries, Entries, __ATOMIC_RELAXED);
 }
 
 static VOID ExpMarkExclusive(PERESOURCE Resource, BOOLEAN Exclusive)
@@ -461,7 +461,9 @@ VOID ExpWakeReleased(PEXP_RESOURCE_WAIT Released)
 
 static VOID ExpNoteInResource(PERESOURCE Resource, PKTHREAD Thread)
 {
-    Resource->OwnerEntry = (OWNER_ENTRY){.OwnerThread = (ERESOURCE_THREAD)Thread, .OwnerCount = 1};
+    ExpSetOwnerThread(&Resource->OwnerEntry, (ERESOURCE_THREAD)Thread);
+    Resource->OwnerEntry.TableSize = 0;
+    Resource->OwnerEntry.OwnerCount = 1;
 }
 
 /* A new owner: in the resource itself if there is room, otherwise in Owner, and then TRUE. An entry of a fast resource
@@ -475,7 +477,7 @@ static BOOLEAN ExpAddOwner(PERESOURCE Resource, PKTHREAD Thread, PEXP_OWNER Owne
         ExpLinkOwner(Resource, Owner, Thread);
         Linked = TRUE;
     }
-    ExpCountActive(Resource, 1);
+    ExpSetActive(Resource, Resource->ActiveEntries + 1);
     Resource->ActiveCount = 1;
     return Linked;
 }
@@ -534,7 +536,8 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
         return NULL;
     }
     if (Entry == &Resource->OwnerEntry) {
-        *Entry = (OWNER_ENTRY){.OwnerThread = 0};
+        ExpSetOwnerThread(Entry, 0);
+        Entry->TableSize = 0;
     } else {
         PEXP_OWNER Owner = (PEXP_OWNER)Entry;
         ExpUnlinkOwner(Owner);
@@ -542,8 +545,9 @@ FORCEINLINE PEXP_RESOURCE_WAIT ExpDrop(PERESOURCE Resource, PKTHREAD Thread, POW
             ExpGiveBackOwnerRecord(Thread, Owner);
         }
     }
-    ExpCountActive(Resource, -1);
-    if (Resource->ActiveEntries != 0) {
+    ULONG Left = Resource->ActiveEntries - 1;
+    ExpSetActive(Resource, Left);
+    if (Left != 0) {
         return NULL;
     }
     BOOLEAN WasExclusive = ExpIsOwnedExclusively(Resource);
@@ -745,7 +749,7 @@ FORCEINLINE BOOLEAN ExpAcquireResource(PERESOURCE Resource, EXP_ACCESS Access, B
             ExpMarkExclusive(Resource, TRUE);
         }
         ExpNoteInResource(Resource, Thread);
-        ExpCountActive(Resource, 1);
+        ExpSetActive(Resource, 1);
         Resource->ActiveCount = 1;
     } else {
         Outcome = ExpTryLocked(Resource, Thread, Access, NULL, NULL);

@@ -35,7 +35,8 @@ C_ASSERT(sizeof(EXP_OWNER) == 48);
 C_ASSERT(FIELD_OFFSET(EXP_OWNER, Entry) == 0);
 C_ASSERT(sizeof(EXP_OWNER) <= sizeof(FAST_OWNER_ENTRY));
 
-/* A waiter, in its own stack frame. What it waits on comes first: SharedWaiters and ExclusiveWaiters point to it. */
+/* A waiter, in its own stack frame. The object that it waits on is the first member: SharedWaiters and ExclusiveWaiters
+   point to it. */
 typedef struct _EXP_RESOURCE_WAIT {
     __extension__ union {
         KSEMAPHORE Semaphore; /* of a shared waiter */

@@ -47,6 +47,9 @@
  *     no thread waits. All that is described above applies to closed sections.
  * 12. They stay closed, even when the reference is reinitialized: a thread that found them closed may still be about to
  *     change a slot by compare-exchange, which would lose a concurrent plain addition.
+ * 13. The additions of 11 are inline in the program too (ex.h), which finds the thread's area of the host by Area. A
+ *     thread sanitizer sees no sections, so instrumented code calls the functions; so it does in the explorer, whose
+ *     sections are simulated, and where Area is 0. The order of the members is fixed.
  */
 #include "exp.h"
 
@@ -325,12 +328,8 @@ VOID ExfWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 
 enum { ExpSectionsOpen, ExpSectionsClosing, ExpSectionsClosed };
 
-typedef struct _EX_RUNDOWN_REF_CACHE_AWARE {
-    PEX_RUNDOWN_REF First;
-    ULONG Number;
-    volatile ULONG Closed;
-} EX_RUNDOWN_REF_CACHE_AWARE;
-
+C_ASSERT(FIELD_OFFSET(EX_RUNDOWN_REF_CACHE_AWARE, Number) == 8 && FIELD_OFFSET(EX_RUNDOWN_REF_CACHE_AWARE, Closed) == 12 &&
+         FIELD_OFFSET(EX_RUNDOWN_REF_CACHE_AWARE, Area) == 16);
 C_ASSERT(sizeof(EXP_RUNDOWN_SLOT) == 1 << HAL_SECTION_SLOT_SHIFT);
 
 /* Requirement 11. */
@@ -342,6 +341,8 @@ static DECLSPEC_NOINLINE VOID ExpCloseSections(PEX_RUNDOWN_REF_CACHE_AWARE RunRe
     HalRestartSections();
     /* release: pairs with the acquire in ExpLeaveSections; what the sections did comes before what its caller does */
     __atomic_store_n(&RunRef->Closed, ExpSectionsClosed, __ATOMIC_RELEASE);
+    /* relaxed: advisory only, saves later inline calls a section that does nothing */
+    __atomic_store_n(&RunRef->Area, 0, __ATOMIC_RELAXED);
 }
 
 /* After it the slots can be changed by compare-exchange. */
@@ -391,6 +392,7 @@ VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefC
     RunRefCacheAware->First = (PEX_RUNDOWN_REF)First;
     RunRefCacheAware->Number = Room < KeNumberProcessors ? (ULONG)Room : KeNumberProcessors;
     RunRefCacheAware->Closed = HalSectionsOffered() ? ExpSectionsOpen : ExpSectionsClosed;
+    RunRefCacheAware->Area = HAL_SECTIONS && HalSectionsOffered() ? HalSectionOffset : 0;
     ExpSetRundownSlots(RunRefCacheAware, 0);
 }
 
@@ -421,7 +423,7 @@ static DECLSPEC_NOINLINE VOID ExpReleaseRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE 
     ExpReleaseRundown(ExpCurrentRundownSlot(RunRef), RunRef->First, Count);
 }
 
-BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+BOOLEAN(ExAcquireRundownProtectionCacheAware)(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
     return ExpAddInSection(RunRefCacheAware, 1) || ExpAcquireRundownSlot(RunRefCacheAware, 1);
 }
@@ -438,7 +440,7 @@ VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, 
     }
 }
 
-VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+VOID(ExReleaseRundownProtectionCacheAware)(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
     ExReleaseRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
 }

@@ -2,9 +2,8 @@
  * system.c: services of the executive that need no object: local time and the resolution of the clock, unique identifiers,
  * probing addresses, routines of the kernel by name.
  *
- * The clock has the resolution of the host, whatever is requested. The requests are kept so that they can be queried:
- * one of the process, which the last call sets, and those of drivers, which nest. The finest of them is the current
- * resolution.
+ * The clock always has the host's resolution. Requests are recorded only so that they can be queried: one of the process, which
+ * the last call sets, and those of drivers, which nest. The finest of them is the current resolution.
  */
 #include <interlock/ex.h>
 

@@ -79,7 +79,7 @@ VOID ExpPutNarrow(PEXP_OUTPUT Output, PCCH Text, SIZE_T Length)
     }
     while (Length != 0) {
         SIZE_T Piece = Length < EXP_PIECE ? Length : EXP_PIECE;
-        /* Does not split a sequence: back up to the start of one that continues after the piece. */
+        /* Never splits a UTF-8 sequence: if one continues after the piece, the piece ends before it. */
         while (Piece < Length && Piece > EXP_PIECE - 4 && ((UCHAR)Text[Piece] & 0xC0) == 0x80) {
             Piece--;
         }

@@ -87,18 +87,14 @@ VOID ExpInsertWaiter(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
     ExpSetCount(Bucket, Bucket->Count + 1);
 }
 
-/* For one end of several: its neighbour on the side of the other end. */
-static PEXP_WAITER ExpNeighbourOfEnd(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER End)
-{
-    PLIST_ENTRY Younger = End->Link.Flink;
-    BOOLEAN IsOldest = Younger != &Bucket->WaiterList && ExpIsSameKey(&ExpWaiterOfLink(Younger)->Key, &End->Key);
-    return ExpWaiterOfLink(IsOldest ? Younger : End->Link.Blink);
-}
-
 static VOID ExpUnlist(PEXP_WAITER_BUCKET Bucket, PEXP_WAITER Waiter)
 {
     if (Waiter->OtherEnd != NULL && Waiter->OtherEnd != Waiter) {
-        ExpPairEnds(ExpNeighbourOfEnd(Bucket, Waiter), Waiter->OtherEnd);
+        /* one end of several: its neighbour toward the other end becomes the end */
+        PLIST_ENTRY Younger = Waiter->Link.Flink;
+        BOOLEAN IsOldest =
+            Younger != &Bucket->WaiterList && ExpIsSameKey(&ExpWaiterOfLink(Younger)->Key, &Waiter->Key);
+        ExpPairEnds(ExpWaiterOfLink(IsOldest ? Younger : Waiter->Link.Blink), Waiter->OtherEnd);
     }
     RemoveEntryList(&Waiter->Link);
     Waiter->Listed = FALSE;
@@ -144,8 +140,8 @@ BOOLEAN ExpTakeWaiter(PEXP_WAITER Waiter, PKTHREAD Thread)
 }
 
 /*
- * Values. acquire: pairs with the change of the value. At an odd address the comparison goes by bytes; it may see half of
- * a change, but then the wake for that change is yet to come.
+ * Values. acquire: pairs with the change of the value. At an unaligned address the comparison is bytewise and may see half of a
+ * change, but then the wake for that change is still to come.
  */
 
 BOOLEAN ExpIsValueSize(SIZE_T Size)

@@ -9,13 +9,13 @@
  *
  *        head -> a1 a2 a3 a4 -> b1 -> c1 c2 -> head        a1 <=> a4   b1 <=> b1   c1 <=> c2
  *
- *    So a search steps over all waiters of another key at once, a new waiter is linked behind the youngest, and any
- *    waiter leaves in a few steps. The cost of a wait or wake depends on the number of other keys in the bucket, not on
- *    the number of their waiters. Usually not even on that: Signs has a bit for each key that was added since the
- *    bucket was last empty, and distinguishes most other keys without an access to the stacks of the waiters.
+ *    So a search steps over all waiters of another key at once, a new waiter is linked behind the youngest, and any waiter
+ *    leaves in a few steps. The cost of a wait or wake depends on the number of other keys in the bucket, not on the number of
+ *    their waiters. Usually it does not depend on those either: Signs has a bit for each key that was added since the bucket
+ *    was last empty, and distinguishes most other keys without an access to the stacks of the waiters.
  * 3. The thread that removes an entry must wake its owner, and is the only one to access it until then. An owner that
  *    wants to leave and finds its entry removed waits for that wake.
- * 4. Entries of different keys never match, whatever bucket they share. Process is part of the key.
+ * 4. Entries of different keys never match, even in the same bucket. Process is part of the key.
  * 5. A thread can see without the lock that a key has no waiters (ExpMayHaveWaiters, with the proof). Address waits
  *    have a cheaper way for a bucket that is repeatedly woken without waiters, and keep their count in the bucket
  *    (rtl/addresswait.c).

@@ -233,7 +233,7 @@ VOID HalTakeDefaultAction(HAL_CONSOLE_EVENT Event)
     HalWatchConsole(TRUE);
 }
 
-/* For the host -1 means every process, and a positive number a single one: neither is a group. */
+/* The host reads -1 as every process and a positive number as one process: neither is a group. */
 BOOLEAN HalSendConsoleEvent(ULONG Group, HAL_CONSOLE_EVENT Event)
 {
     return Group != 1 && Group <= MAXLONG && HalpCall(SYS_kill, -(pid_t)Group, HalpConsoleSignals[Event]) == 0;

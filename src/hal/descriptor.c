@@ -199,7 +199,7 @@ static VOID HalpCloseIfSame(volatile LONG *Number, const HAL_FILE_ID *Id)
     }
 }
 
-static VOID HalpCloseKeeper(VOID)
+VOID HalpCloseKeeper(VOID)
 {
     LONG Set = __atomic_exchange_n(&HalpKeeper.Set, NO_DESCRIPTOR, __ATOMIC_RELAXED);
 
@@ -329,10 +329,4 @@ VOID HalDrainDescriptor(LONG Descriptor)
     eventfd_t Value;
 
     HalpReadFile(Descriptor, &Value, sizeof(Value));
-}
-
-/* The parent still uses the set, and its guard thread would keep sleeping while the child has the writing end. */
-VOID HalpForkChildKeeper(VOID)
-{
-    HalpCloseKeeper();
 }

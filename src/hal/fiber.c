@@ -6,8 +6,8 @@
  * must not use it after a switch. HalSwitchFiber and what its callers do before and after it are separate functions for
  * that reason.
  *
- * A processor with a shadow stack keeps return addresses a second time, and a switch has to exchange that stack too, as
- * the C library's swapcontext does.
+ * A processor with a shadow stack keeps a second copy of the return addresses, and a switch must exchange that stack
+ * too, as the C library's swapcontext does.
  *
  * Sanitizers keep track of stacks: AddressSanitizer of their bounds, ThreadSanitizer of everything that a thread does.
  * Their functions are weak: a program may be built with one and the library without.

@@ -104,10 +104,26 @@ ULONG HalProcessorCount(VOID);
 /* The primitives of ke/park.h. The number of processors is the one at load time. */
 BOOLEAN HalOtherProcessorAvailable(VOID);           /* can another thread run while one spins? */
 BOOLEAN HalProcessorsAvailable(ULONG Count);        /* can that many threads of this process run at a time? */
-ULONG HalSpinsForCycles(ULONG NtCycles);            /* pauses that take as long as that many of NT's cycles */
+ULONG HalSpinsForCycles(ULONG NtCycles);            /* how many pauses take that many of NT's cycles */
 FORCEINLINE VOID HalPause(VOID) { YieldProcessor(); }
+
+/* Fetches the line of a word that is read next and then changed by a locked instruction: without it the read fetches a line
+   of another processor shared, and the instruction fetches it again. gcc and clang emit prefetchw only for newer processors
+   than the oldest of x86-64, where it does nothing. */
+FORCEINLINE VOID HalPrefetchForWrite(const volatile VOID *Word)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const volatile CHAR *)Word));
+#else
+    __builtin_prefetch((const VOID *)Word, TRUE);
+#endif
+}
 VOID HalPauseFor(ULONG Pauses);
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles); /* relaxed; roughly how many of NT's cycles it took */
+/* Pauses for others to write Word, then reads it: roughly how many of NT's cycles that took. FALSE: nobody wrote. */
+BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles);
+/* The time that a line of a distant core takes, averaged over what was noted. 0: not known yet. */
+VOID HalNoteFarLine(ULONG Cycles);
+ULONG HalFarLineCycles(VOID);
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
 BOOLEAN HalYieldToOther(VOID);                      /* FALSE: no other thread wanted the processor */
 /* The thread has found a lock held, or in a crowd has passed waiters. Yields if the thread's turn on its processor is over: see fairshare.c. */

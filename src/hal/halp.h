@@ -132,7 +132,7 @@ VOID HalpAnnounceExit(VOID); /* fiber.c: to sanitizers, before pthread_exit */
 /* Before Callbacks.ForkChild: drops what belongs to the parent. */
 VOID HalpForkChildThread(VOID);
 VOID HalpForkChildClock(VOID);
-VOID HalpForkChildKeeper(VOID);
+VOID HalpCloseKeeper(VOID);
 VOID HalpForkChildLibc(VOID);
 VOID HalpDeferFrees(BOOLEAN Defer);
 VOID HalpRegisterLateForkHandlers(VOID); /* init.c; with the first thread */

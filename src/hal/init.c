@@ -58,7 +58,7 @@ static VOID HalpForkChild(VOID)
     HalpDeferFrees(TRUE);
     HalpForkChildThread();
     HalpForkChildClock();
-    HalpForkChildKeeper();
+    HalpCloseKeeper(); /* the parent uses it, and its guard thread sleeps while the child has the writing end */
     HalpForkChildLibc();
     if (HalpCallbacks.ForkChild != NULL) {
         HalpCallbacks.ForkChild();

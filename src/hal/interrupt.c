@@ -2,10 +2,10 @@
  * interrupt.c: one thread interrupts another by a real-time signal; barriers on all threads.
  *
  * The signal is the first one from SIGRTMIN+9 on that has no handler when the library is loaded, or the one that
- * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler is in front of the program's (handler.c), even of one that
- * the program installs later: every send checks first. Our signals carry a value, including those from the timer below.
- * Any other signal of that number is passed to the predecessor. If a filter refuses the system call for a value, signals
- * without one are used, unless the program has a handler for the signal.
+ * INTERLOCK_SIGNAL names ("44" or "SIGRTMIN+5"). The handler runs before the program's (handler.c), even before one that the
+ * program installs later: every send checks first. Our signals carry a value, including those from the timer below. Any other
+ * signal of that number is passed to the predecessor. If a filter refuses the system call for a value, signals without one are
+ * used, unless the program has a handler for the signal.
  *
  * A signal that was sent need not arrive: the thread may block it, take it by sigwait without a handler, or the program
  * may change the action before delivery. The sender checks (HalIsInterruptOnItsWay).

@@ -135,18 +135,47 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
     return Spins == 0 ? 1 : Spins > UINT32_MAX ? UINT32_MAX : (ULONG)Spins;
 }
 
-ULONG_PTR HalTimedRead(const volatile ULONG_PTR *Word, PULONG Cycles)
+/*
+ * Why it pauses itself, although the caller has just spun: calls are rare, so the processor mispredicts the branch that leads
+ * here and speculatively executes the caller's next read of the word. A timed read right away would find the line already
+ * there, or on its way: on Intel Xeon a fifth of the lines of another core seemed to take no time. The fence before the first
+ * time stamp keeps the timed read itself from starting early.
+ */
+BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 {
+    /* relaxed, both: only the time counts; the caller reads the word again */
+    ULONG Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    HalPauseFor(Pauses);
     ULONGLONG Before = HalpStamp();
-    /* relaxed: only the time counts; the caller reads the word again */
-    ULONG_PTR Value = __atomic_load_n(Word, __ATOMIC_RELAXED);
+    BOOLEAN Written = __atomic_load_n(Word, __ATOMIC_RELAXED) != Value;
     ULONGLONG After = HalpStamp();
     ULONGLONG Clock = HalpStamp() - After; /* the cost of reading the clock */
     ULONGLONG Took = After - Before > Clock ? After - Before - Clock : 0;
 
     Took = (Took < UINT32_MAX ? Took : UINT32_MAX) * __atomic_load_n(&HalpCyclesPerStamp, __ATOMIC_RELAXED) >> 20;
     *Cycles = Took < UINT32_MAX ? (ULONG)Took : UINT32_MAX;
-    return Value;
+    return Written;
+}
+
+/* relaxed, in both functions: advisory only. A line that took much longer was an interrupt. The word is written only if it
+   would change noticeably: its own line shall stay shared. */
+#define MOST_LINE_CYCLES 2000
+
+static volatile ULONG HalpFarLine;
+
+VOID HalNoteFarLine(ULONG Cycles)
+{
+    ULONG Average = __atomic_load_n(&HalpFarLine, __ATOMIC_RELAXED);
+
+    if (Cycles > MOST_LINE_CYCLES || (Cycles <= Average + Average / 8 && Cycles >= Average - Average / 8)) {
+        return;
+    }
+    __atomic_store_n(&HalpFarLine, Average == 0 ? Cycles : (7 * Average + Cycles) / 8, __ATOMIC_RELAXED);
+}
+
+ULONG HalFarLineCycles(VOID)
+{
+    return __atomic_load_n(&HalpFarLine, __ATOMIC_RELAXED);
 }
 
 /* A wait asks two to four times. */

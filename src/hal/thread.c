@@ -149,7 +149,8 @@ static HAL_OTHERS HalpClassifyThread(ULONG ThreadId)
 {
     CHAR Path[PATH_SIZE], Line[HALP_STATUS_SIZE];
     const char *State;
-    /* acquire: pairs with the release in HalpRunThread. Loaded first: with none starting, every own one is entered. */
+    /* acquire: pairs with the release in HalpRunThread. Loaded first: if no own thread is starting, all of them are in
+       the list. */
     BOOLEAN Starting = __atomic_load_n(&HalpStartingThreads, __ATOMIC_ACQUIRE) != 0;
 
     if (HalpIsOwnThread(ThreadId)) {

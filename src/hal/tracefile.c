@@ -57,8 +57,8 @@ BOOLEAN HalMakeAbsolutePath(PCSTR Path, PSTR Buffer, SIZE_T Size)
  *    process from starting or ending.
  * 3. Symbolic links are followed if they belong to this user or to root, as the kernel does in sticky directories.
  *    Another user's file is left alone.
- * 4. A file that is open while the program runs has a number that programs do not get, and is written to and closed only
- *    if the number still stands for it. A mapped file that the program has closed stays what it is.
+ * 4. A file that is open while the program runs has a descriptor number that programs do not get. It is written to and closed
+ *    only if that number still refers to it. A mapping stays valid if the program closes the file.
  * 5. SIGXFSZ and SIGPIPE are meant for what the program writes, not for this: they are suppressed.
  */
 

@@ -133,7 +133,7 @@ static ULONG IopKeeperState(VOID)
 static BOOLEAN IopOwnsDescriptor(PIOP_WATCH Watch)
 {
     LONG Descriptor = IopNumberOf(Watch);
-    /* relaxed: it stays what it was when the descriptor was attached */
+    /* relaxed: it keeps the value from when the descriptor was attached */
     BOOLEAN Member = !__atomic_load_n(&Watch->AlwaysReady, __ATOMIC_RELAXED) && IopKeeperState() != IopNotStarted;
     return Descriptor >= 0 && (Member ? HalIsMember(Descriptor) : HalIsFile(Descriptor, &Watch->Id));
 }
@@ -718,7 +718,7 @@ static VOID IopCloseExport(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR Han
     }
 }
 
-/* Undoes a satisfied wait. A semaphore that has reached its limit meanwhile refuses. */
+/* Undoes a satisfied wait. Fails for a semaphore that has reached its limit in the meantime. */
 static VOID IopGiveBack(PDISPATCHER_HEADER Header)
 {
     LONG Previous;

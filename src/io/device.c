@@ -294,18 +294,6 @@ NTSTATUS IoCreateDevice(PDRIVER_OBJECT DriverObject, ULONG DeviceExtensionSize, 
     return STATUS_SUCCESS;
 }
 
-/* With the database lock held. */
-static VOID IopUnlinkDevice(PDEVICE_OBJECT Device)
-{
-    PDEVICE_OBJECT *Link = &Device->DriverObject->DeviceObject;
-    while (*Link != NULL && *Link != Device) {
-        Link = &(*Link)->NextDevice;
-    }
-    if (*Link != NULL) {
-        *Link = Device->NextDevice;
-    }
-}
-
 /* With the database lock held. TRUE: the device is marked for deletion and no longer used: the caller drops its first
    reference. */
 static BOOLEAN IopTakeDeleted(PDEVICE_OBJECT Device)
@@ -313,7 +301,13 @@ static BOOLEAN IopTakeDeleted(PDEVICE_OBJECT Device)
     if (!IopDeviceOf(Device)->DeletePending || Device->ReferenceCount != 0 || Device->AttachedDevice != NULL) {
         return FALSE;
     }
-    IopUnlinkDevice(Device);
+    PDEVICE_OBJECT *Link = &Device->DriverObject->DeviceObject;
+    while (*Link != NULL && *Link != Device) {
+        Link = &(*Link)->NextDevice;
+    }
+    if (*Link != NULL) {
+        *Link = Device->NextDevice;
+    }
     return TRUE;
 }
 

@@ -39,8 +39,8 @@
 DECLSPEC_NORETURN VOID IopStop(ULONG Kind, PVOID Routine, PIRP Irp, PDEVICE_OBJECT Device);
 
 /*
- * A call of a dispatch routine, on the stack of the thread that makes it. When the thread completes the stack location of
- * the call meanwhile, it records here what the routine must return: afterwards the packet may be freed.
+ * A call of a dispatch routine, on the stack of the thread that makes it. If the thread completes the call's stack location
+ * before the routine returns, it records here what the routine must return, since the packet may be freed by then.
  */
 typedef struct _IOP_CALL {
     KI_CALL_FRAME Frame;

@@ -564,7 +564,7 @@ static VOID IopFinish(PIRP Irp, CCHAR PriorityBoost)
         Irp->AssociatedIrp.MasterIrp = NULL;
         IopFreeBuffers(Irp);
         IoFreeIrp(Irp);
-        /* acq_rel: the last one completes the master after what the others did */
+        /* acq_rel: the last one completes the master, and sees the stores of the others */
         if (__atomic_sub_fetch(&Master->AssociatedIrp.IrpCount, 1, __ATOMIC_ACQ_REL) == 0) {
             IofCompleteRequest(Master, PriorityBoost);
         }
@@ -699,8 +699,8 @@ static BOOLEAN IopHasRequests(PETHREAD Thread)
 }
 
 /*
- * Cancels the requests of a thread that ends. The thread itself waits until they are delivered. One that was terminated
- * runs no more, so the reaper calls the drivers' cancel routines: its completed requests stay in its queue of APCs,
+ * Cancels the requests of a thread that ends. The thread itself waits until they are delivered. A terminated thread no
+ * longer runs, so the reaper calls the drivers' cancel routines: its completed requests stay in its queue of APCs,
  * which is run down next, and later ones find the queue closed. Meanwhile nothing leaves the list (requirement 3).
  */
 static VOID IopCancelThreadIo(PETHREAD Thread, BOOLEAN WasTerminated)

@@ -274,7 +274,8 @@ VOID KiFlushThreadApcs(PKTHREAD Thread)
     }
 }
 
-/* Regions. The counts belong to the thread; a wait shows other threads what they allow (KiWaitFlags). */
+/* Regions. Only the thread itself uses the counts; during a wait, KiWaitFlags shows other threads which APCs they
+   permit. */
 
 static VOID KiLeaveRegion(PKTHREAD Thread, SHORT *Count)
 {

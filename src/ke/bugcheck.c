@@ -101,7 +101,7 @@ static VOID KiPrintBugCheck(const KI_BUGCHECK *BugCheck)
  * thread. A bugcheck of the thread restores that state and jumps to the innermost frame:
  *
  * 1. The numbered queued spinlocks, the cancel spinlock among them, belong to the system: those that the thread's processor
- *    owns are released. Other spinlocks are the test's, which knows what they protect.
+ *    owns are released. Other spinlocks belong to the test, which knows what they protect.
  * 2. A DPC routine that the thread was running ends. The other DPCs of its processor run when the level drops.
  * 3. Mutexes that were acquired since are released while their memory is still valid: they may be local variables of
  *    the routine.

@@ -66,9 +66,12 @@
 #define KI_TYPE(Word) ((ULONG)(Word) & KOBJECT_TYPE_MASK)
 #define KI_STATE(Word) ((LONG)((Word) >> 32))
 
+/* What a word gains if its state grows by Count. */
+#define KI_COUNTED(Count) ((ULONG64)(ULONG)(Count) << 32)
+
 FORCEINLINE ULONG64 KiWithState(ULONG64 Word, LONG State)
 {
-    return (Word & 0xffffffffu) | ((ULONG64)(ULONG)State << 32);
+    return (Word & 0xffffffffu) | KI_COUNTED(State);
 }
 
 FORCEINLINE volatile ULONG64 *KiHeaderWord(PDISPATCHER_HEADER Header)

@@ -12,6 +12,12 @@ VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
     KiInitializeHeader(&Event->Header, Kind, sizeof(KEVENT), State);
 }
 
+static DECLSPEC_NOINLINE LONG KiSetWaitNextAndReturn(LONG Previous)
+{
+    KiSetWaitNext(KiCurrentThread());
+    return Previous;
+}
+
 static DECLSPEC_NOINLINE LONG KiSetEventSlow(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Pulse, BOOLEAN Wait)
 {
     LONG State = 1;
@@ -21,10 +27,7 @@ static DECLSPEC_NOINLINE LONG KiSetEventSlow(PRKEVENT Event, KPRIORITY Increment
         return KiChangeOutsideEvent(&Event->Header, Pulse ? KiOutsidePulse : KiOutsideSet, Wait);
     }
     KiSignalInline(&Event->Header, &Signal, &Previous);
-    if (Wait) {
-        KiSetWaitNext(KiCurrentThread());
-    }
-    return Previous;
+    return Wait ? KiSetWaitNextAndReturn(Previous) : Previous;
 }
 
 /* State: of the event afterwards. */
@@ -36,10 +39,7 @@ FORCEINLINE LONG KiSetEvent(PRKEVENT Event, LONG State, KPRIORITY Increment, BOO
             return KiSetEventSlow(Event, Increment, State == 0, Wait);
         }
     } while (!KiCompareExchangeHeader(&Event->Header, &Word, KiWithState(Word, State)));
-    if (Wait) {
-        KiSetWaitNext(KiCurrentThread());
-    }
-    return KI_STATE(Word);
+    return __builtin_expect(Wait, FALSE) ? KiSetWaitNextAndReturn(KI_STATE(Word)) : KI_STATE(Word);
 }
 
 LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)

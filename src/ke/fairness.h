@@ -71,12 +71,22 @@ FORCEINLINE VOID KiEndPass(PKTHREAD Thread, BOOLEAN Yields)
     }
 }
 
-/* KiBeginPatience for a lock: see 3. */
+/*
+ * KiBeginPatience for a lock: see 3. A policy's rare checks let the owner pass several times, which pays if both threads
+ * take the lock in a loop. A thread that has waited for something else in between often finds its waker about to release:
+ * its gaps grow from a single pause (condition-two on Intel Xeon).
+ */
 FORCEINLINE VOID KiBeginLockPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
 {
     KiBeginPatience(Patience, Thread, Use);
     if (HalIsCrowded()) {
         Patience->Yields = 0;
+    } else if (Use == KiParkForPushLock && Patience->Spins != 0) {
+        KiStretchGaps(Patience);
+    }
+    if (Thread->HasWaited) {
+        Thread->HasWaited = FALSE;
+        Patience->Gap = Patience->Spun = 1;
     }
 }
 

@@ -289,10 +289,9 @@ VOID KiForkChild(VOID)
     ULONG ThreadId = HalCurrentThreadId();
     UCHAR Use = Survivor->OwnThreadUse;
     KiEndFork();
-    KiTerminateForkChild();
     Survivor->SpecialApcDisable += 1;
     Survivor->OwnThreadUse = KI_CREATION_FORBIDDEN; /* 5 above */
-    KiInterruptForkChild(Survivor);
+    KiStopForkChild(Survivor);
 
     KiForkDepth = (KiForkDepth + 1) & MAXLONG; /* critical sections have 31 bits for it: rtl/criticalsection.c */
     KiForkTag = (ULONG_PTR)KiForkDepth << KI_FORK_TAG_SHIFT;

@@ -1,5 +1,5 @@
 /*
- * irql.h: processors: their state (KPRCB) and owner, levels, and what runs on a processor besides its owner's own code: DPCs,
+ * irql.h: processors: their state (KPRCB) and owner, levels, and the work that a processor's owner runs for others: DPCs,
  * interprocessor requests, device interrupts.
  */
 #ifndef INTERLOCK_IRQL_H
@@ -290,7 +290,6 @@ VOID KiReturnTakenProcessors(PKTHREAD Thread); /* at APC_LEVEL, after the thread
 /* Interprocessor interrupts (processor.c). */
 
 VOID KiServiceIpi(PKTHREAD Thread, PKPRCB Prcb); /* on the owner of Prcb, below IPI_LEVEL: runs the pending packet */
-VOID KiResetIpi(VOID);                           /* in a forked child */
 
 /*
  * The owner of Prcb checks for interrupts, now or when its level permits. FALSE: no thread does, because there is no

@@ -129,10 +129,8 @@ typedef struct _KTHREAD {
 
     /* The machine state of the thread itself. */
     KIRQL Irql DECLSPEC_ALIGN(KI_CACHE_LINE);
-    KPROCESSOR_MODE PreviousMode;
     BOOLEAN EnableStackSwap;
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host interrupt */
-    volatile ULONG BorrowedHandle;   /* index of the handle whose object it uses without a reference: ob/obp.h */
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
     ULONG IdealProcessor;
@@ -196,11 +194,17 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it must queue behind them */
     UCHAR NearLooks;                 /* fast reads of a word that another processor had just changed, and */
     UCHAR UntimedLooks;              /* reads until the next timed one: park.h */
+    BOOLEAN HasWaited;               /* for something else than a lock, since it last found one held: fairness.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
     BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
+    BOOLEAN QueueExpects;            /* it has yielded for entries of Queue: queue.c, as the next three */
+    UCHAR QueueShortSleeps;          /* for entries, in a row */
+    BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
+    ULONG QueueSleepTime;            /* the low half of the time at which the last sleep for entries began */
+    LONG QueueBalance;               /* of the yields for entries */
     PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
     UCHAR SpinFailures;              /* long spins in a row that failed, and */
     UCHAR SpinSkipped;               /* chances for one so far: park.h */
@@ -209,7 +213,6 @@ typedef struct _KTHREAD {
     volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     volatile ULONG *OutsideWake;     /* of a wait for an object of the world: the word that it sleeps on, and */
     volatile ULONG64 OutsideNumber;  /* the number of the wait: outside.h */
-    BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
     struct _KPROCESS *Process;
     PVOID ExceptionList;             /* innermost frame of __try, see exception.c */
     PVOID ExpectedBugCheck;          /* innermost place that expects one, see bugcheck.c */
@@ -263,6 +266,7 @@ FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
  *
  *     Prefix   ob      OBJECT_HEADER             ob/obp.h
  *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
+ *     Ob       ob      OBP_THREAD                ob/obp.h
  *     Trace    trace   TRACE_THREAD              trace/tracep.h
  *     Ex       ex      EXP_THREAD                ex/exp.h
  *     Wo       wo      WO_THREAD                 wo/outside.c
@@ -282,6 +286,7 @@ typedef struct _KI_THREAD_SLOT {
     UCHAR Prefix[KI_THREAD_PREFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
     KTHREAD Tcb;
     UCHAR Ps[128] DECLSPEC_ALIGN(KI_CACHE_LINE);
+    UCHAR Ob[16] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Trace[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Ex[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
     UCHAR Wo[64] DECLSPEC_ALIGN(KI_ROOM_ALIGNMENT);
@@ -314,7 +319,7 @@ FORCEINLINE KI_THREAD_SLOT *KiSlotOfThread(PKTHREAD Thread)
     return CONTAINING_RECORD(Thread, KI_THREAD_SLOT, Tcb);
 }
 
-/* This process, with the same room in front. */
+/* This process, with the same prefix as a thread. */
 typedef struct _KI_PROCESS_SLOT {
     UCHAR Prefix[KI_THREAD_PREFIX] DECLSPEC_ALIGN(KI_CACHE_LINE);
     KPROCESS Pcb;
@@ -366,7 +371,6 @@ BOOLEAN KiHoldHostThread(PKTHREAD Thread, PULONG ThreadId);
 VOID KiReleaseHostThread(PKTHREAD Thread);
 VOID KiForgetHostThread(PKTHREAD Thread);        /* in a forked child: it stayed behind in the parent */
 extern volatile ULONG KiReaperWakes;             /* counts stopped threads; the reaper sleeps on it */
-VOID KiTerminateForkChild(VOID);
 
 /* thread.c, by id */
 VOID KiInsertThreadId(PKTHREAD Thread, ULONG ThreadId);
@@ -426,7 +430,7 @@ VOID KiLeaveQueue(PKTHREAD Thread);
 /* stop.c: the interrupt through the host */
 VOID KiInterruptCurrentThread(PKTHREAD Thread);  /* the thread checks outside the C library, if it is inside now */
 VOID KiHostInterrupt(BOOLEAN InsideLibc);         /* HAL_CALLBACKS: on the interrupted thread */
-VOID KiInterruptForkChild(PKTHREAD Survivor);
+VOID KiStopForkChild(PKTHREAD Survivor);
 
 /* Resets of a forked child. */
 VOID KiTimerForkChild(VOID);
@@ -682,8 +686,8 @@ VOID KiNoteLeaks(ULONG64 Blocks);
  * 2. Nothing is freed while another thread of the program lives: it may use any of it until the process has ended.
  * 3. The library's own threads keep running. A program may close handles at any time while they run. Tables that they
  *    may read without a lock are freed only if no such thread was started.
- * 4. A child that was forked after its parent had handles or packets frees nothing: its handles are copies, and what they
- *    name in shared worlds is its parent's. _exit, quick_exit, TerminateProcess and bugchecks free nothing either.
+ * 4. A child that was forked after its parent had handles or packets frees nothing: its handles are copies, and the shared
+ *    objects that they name belong to its parent. _exit, quick_exit, TerminateProcess and bugchecks free nothing either.
  */
 #define KI_END_OBJECTS 103
 #define KI_END_PACKETS 102

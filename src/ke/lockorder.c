@@ -76,7 +76,7 @@ typedef struct _KI_ORDER_NODE {
     ULONG SiteCount;             /* 0: a class of one lock */
     ULONG CallFrames;            /* of the site, up to the program's call */
     ULONG64 Site[KI_ORDER_SITE];
-    PVOID Lock;                  /* its only one, or the one that it was created for */
+    PVOID Lock;                  /* the only lock, or the one that the class was created for */
     KI_ORDER_STACK LowestStack;
     KI_ORDER_STACK InterruptStack;
 } KI_ORDER_NODE, *PKI_ORDER_NODE;
@@ -85,7 +85,7 @@ typedef struct _KI_ORDER_LOCK {
     struct _KI_ORDER_LOCK *Next; /* in its bucket, or of the free ones */
     PVOID Address;
     PKI_ORDER_NODE Class;        /* NULL: not watched */
-    PKI_ORDER_NODE Own;          /* NULL: no lock of its class was acquired beside it */
+    PKI_ORDER_NODE Own;          /* NULL: never acquired with another lock of its class */
     ULONG Holders;
     UCHAR Kind;                  /* KiOrderKinds: it has a named class, and was not acquired yet */
 } KI_ORDER_LOCK, *PKI_ORDER_LOCK;
@@ -421,7 +421,8 @@ static VOID KiWatchWaits(VOID)
     KiOrderWatchesWaits = TRUE;
 }
 
-/* Frames of the library that lead to one of its functions. In a program that contains the library none can be told. */
+/* Frames of the library that lead to one of its functions. If the library is linked into the program, its frames cannot
+   be distinguished and none are counted. */
 static ULONG KiCountOwnFrames(const ULONG64 *Frames, ULONG Count)
 {
     PVOID Own = HalFindModuleBase((PVOID)(ULONG_PTR)KiCountOwnFrames);
@@ -863,24 +864,6 @@ static VOID KiCheckLevels(PKI_ORDER_LOCK Lock, PKI_ORDER_REPORT Report)
     }
 }
 
-static VOID KiNoteInterrupting(PKTHREAD Thread, KIRQL Irql, PKI_ORDER_LOCK Lock, PKI_ORDER_REPORT Report)
-{
-    if (KiOrderContext(Thread) != 0 && Irql > Lock->Class->HighestInterrupt) {
-        Lock->Class->HighestInterrupt = Irql;
-        KiCaptureOrderStack(Thread, &Lock->Class->InterruptStack);
-        KiCheckLevels(Lock, Report);
-    }
-}
-
-static VOID KiNoteHeldAt(PKTHREAD Thread, KIRQL Irql, PKI_ORDER_LOCK Lock, PKI_ORDER_REPORT Report)
-{
-    if (Irql < Lock->Class->LowestHeld) {
-        Lock->Class->LowestHeld = Irql;
-        KiCaptureOrderStack(Thread, &Lock->Class->LowestStack);
-        KiCheckLevels(Lock, Report);
-    }
-}
-
 /* What a thread holds. */
 
 static PKI_ORDER_ENTRY KiFindEntry(PKI_ORDER_HELD Held, PVOID Lock)
@@ -900,12 +883,6 @@ static VOID KiRemoveEntry(PKI_ORDER_HELD Held, PKI_ORDER_ENTRY Entry)
     memmove(Entry, Entry + 1, (SIZE_T)((PUCHAR)&Held->Entry[Held->Count] - (PUCHAR)Entry));
 }
 
-static BOOLEAN KiDeadlocksAlone(const KI_ORDER_ENTRY *Entry, KI_ORDER_KIND Kind, KI_ORDER_MODE Mode)
-{
-    return (KiOrderKindFlags[Kind] & KI_ORDER_ALONE) &&
-           (Mode == KiOrderExclusive || Entry->Mode == KiOrderExclusive);
-}
-
 VOID KiOrderCheck(PKTHREAD Thread, PVOID Address, KI_ORDER_KIND Kind, KI_ORDER_MODE Mode)
 {
     PKI_ORDER_HELD Held = Thread->OrderHeld;
@@ -920,9 +897,14 @@ VOID KiOrderCheck(PKTHREAD Thread, PVOID Address, KI_ORDER_KIND Kind, KI_ORDER_M
     Report.EdgeCount = 0;
     KIRQL Irql = KiEnterOrderWith(Thread, Address, Kind, &Lock);
     PKI_ORDER_ENTRY Own = KiFindEntry(Held, Address);
-    BOOLEAN Alone = Own != NULL && KiDeadlocksAlone(Own, Kind, Mode);
+    BOOLEAN Alone = Own != NULL && (KiOrderKindFlags[Kind] & KI_ORDER_ALONE) &&
+                    (Mode == KiOrderExclusive || Own->Mode == KiOrderExclusive);
     if (Lock != NULL && Lock->Class != NULL && Own == NULL) {
-        KiNoteInterrupting(Thread, Irql, Lock, &Report);
+        if (Context != 0 && Irql > Lock->Class->HighestInterrupt) {
+            Lock->Class->HighestInterrupt = Irql;
+            KiCaptureOrderStack(Thread, &Lock->Class->InterruptStack);
+            KiCheckLevels(Lock, &Report);
+        }
         for (ULONG Index = Held != NULL ? Held->Count : 0; Index-- != 0 && Report.Lock == NULL;) {
             const KI_ORDER_ENTRY *Entry = &Held->Entry[Index];
             BOOLEAN Together = Kind == KiOrderMutant && Entry->Lock->Kind == KiOrderMutant &&
@@ -969,8 +951,10 @@ VOID KiOrderHold(PKTHREAD Thread, PVOID Address, KI_ORDER_KIND Kind, KI_ORDER_MO
         };
         Held->Count += 1;
         Lock->Holders += 1;
-        if (Lock->Class != NULL) {
-            KiNoteHeldAt(Thread, Irql, Lock, &Report);
+        if (Lock->Class != NULL && Irql < Lock->Class->LowestHeld) {
+            Lock->Class->LowestHeld = Irql;
+            KiCaptureOrderStack(Thread, &Lock->Class->LowestStack);
+            KiCheckLevels(Lock, &Report);
         }
     }
     KiLeaveOrder(Thread, Irql);

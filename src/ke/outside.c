@@ -451,7 +451,7 @@ static NTSTATUS KiRunOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
     return Status;
 }
 
-/* The world has linked the wait. STATUS_RETRY, STATUS_KERNEL_APC: begin again. */
+/* The world has linked the wait. STATUS_RETRY, STATUS_KERNEL_APC: start over. */
 static NTSTATUS KiFinishOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     PKTHREAD Thread = Wait->Thread;
@@ -524,8 +524,8 @@ static NTSTATUS KiWaitForAnyOutside(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 
 #define KI_TYPE_HELD 0x80 /* with the type of an object: its lock is held */
 
-/* Locks the local objects, by address, and notes their types. Returns how many: one that has moved outside meanwhile is
-   missing, and has the type 0. */
+/* Locks the local objects in address order and records their types. Returns how many were locked: an object that became
+   shared in the meantime is not, and gets type 0. */
 static ULONG KiLockLocals(PKI_WAIT Wait)
 {
     ULONG Locked = 0;

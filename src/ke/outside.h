@@ -16,7 +16,8 @@
  *    grant, and nothing else can: see 2.
  * 4. A claim names its wait by number (OutsideNumber), which the thread publishes before Active. A claimer reads the
  *    register, the number, and the register again; so it never claims a later wait for what it found in an earlier one.
- *    After a claim the wait is ended by the claimer, or by another thread that was faster. No other claim fails for that.
+ *    After a claim the wait is ended by the claimer, or by another thread that was faster. No other claim fails for that. The
+ *    claimer ends it even if the APC that it was claimed for has been removed meanwhile: the world does not grant it any more.
  * 5. The thread sleeps on OutsideWake, a word in the world. A local waker makes WakeWord KI_WAKING_OUTSIDE, changes and
  *    wakes OutsideWake, and makes WakeWord KI_WOKEN: the thread does not leave before that, so the word is still its own.
  * 6. A granter that died may have turned away a local ender without granting the wait. The record then says

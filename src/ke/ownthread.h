@@ -16,19 +16,19 @@
  *   console    takes signals as console events   the first handler                  the call fails
  *   work       runs work items                   the first work item                they stay queued
  *
- * (The pacer of hal/clock.c is the host layer's own: the clock starts it, and does without.)
+ * (The pacer of hal/clock.c is the host layer's own: the clock starts it, and runs without it if the host refuses.)
  *
- * 1. No thread is created in a dispatcher section, because that takes memory. An allocator may lock its heap over a
- *    fork, and the fork waits until no thread is in a section: a section that waits for the heap would deadlock.
- *    Nor is one created in a host interrupt, which may have interrupted the allocator, nor at IPI_LEVEL.
+ * 1. No thread is created in a dispatcher section, because that takes memory. An allocator may lock its heap over a fork, and
+ *    the fork waits until no thread is in a section: a section that waits for the heap would deadlock. No thread is created at
+ *    IPI_LEVEL, or in a host interrupt, which may have interrupted the allocator.
  * 2. An operation that can fail calls KiEnsureOwnThread before it changes anything, and fails with the status.
  * 3. An operation that cannot fail calls KiRequestOwnThread, anywhere. The thread is created at once where rule 1
  *    permits. Otherwise the record is marked Wanted and KI_WAIT_THREAD_WANTED is set in the caller's wait register:
  *    the caller creates the thread when it leaves the section or lowers its level (KiDeliverApc), and so before the
  *    public function returns.
- * 4. If the host refuses, the caller serves the request itself when it is below DISPATCH_LEVEL (Serve). If that is not
- *    enough, the request stays Wanted, and the clock retries it every tick of NT's clock (15.6 ms). Without a clock
- *    every thread that waits in the library does what the clock does. A pool's own timer retries for the pool.
+ * 4. If the host refuses, the caller serves the request itself when it is below DISPATCH_LEVEL (Serve). If that is not enough,
+ *    the request stays Wanted, and the clock retries it every tick of NT's clock (15.6 ms). Without a clock, every thread that
+ *    waits in the library does the clock's work. A pool's own timer retries for the pool.
  * 5. A forked child has none of these threads. Its handler starts none (the allocator's handlers may not have run), but
  *    requests what inherited work needs; hal calls back after the allocator's handlers (KiForkChildLate).
  */

@@ -17,6 +17,9 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
 {
     const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
     *Patience = (KI_PATIENCE){.Yields = Policy->Yields ? HalYieldsBeforeSleep() : 0};
+    if (Policy->Spin != KiSpinAlways) {
+        Thread->HasWaited = TRUE;
+    }
     /* relaxed: a hint */
     if (!HalOtherProcessorAvailable() ||
         (Policy->Spin != KiSpinAlways &&
@@ -37,6 +40,21 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
     Patience->Gap = Policy->FirstGap != 0 ? HalSpinsForCycles(Policy->FirstGap) : 1;
     Patience->Spun = Patience->Gap; /* so that the gaps double from the first on */
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
+}
+
+/* A gap is at least that many times the way of a line, and at most that many times the policy's. */
+#define KI_LINES_IN_GAP 12
+#define KI_LONGEST_GAP 4
+
+VOID KiStretchGaps(PKI_PATIENCE Patience)
+{
+    ULONG Gap = KiParkPolicy[KiParkForPushLock].FirstGap;
+    ULONG Wanted = KI_LINES_IN_GAP * HalFarLineCycles();
+    if (Wanted > Gap) {
+        Wanted = Wanted < KI_LONGEST_GAP * Gap ? Wanted : KI_LONGEST_GAP * Gap;
+        Patience->Spins = (ULONG)((ULONG64)Patience->Spins * Wanted / Gap);
+        Patience->Gap = Patience->Spun = Patience->GreatestGap = HalSpinsForCycles(Wanted);
+    }
 }
 
 VOID KiBackOff(ULONG Round)

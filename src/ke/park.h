@@ -51,17 +51,19 @@
  * Near lines. Two hardware threads of one core share their caches: a check costs the owner nothing, so a waiter that
  * checks continuously takes the lock the moment it is free. Between two cores each check makes the section several
  * times longer. The host does not reveal which case applies, and on a virtual machine it changes. So now and then a
- * waiter times the read of a word that changed while it spun, which another processor must have written (KiTimeLook).
- * Without it one policy would have to serve both: rare checks leave a near lock idle, frequent ones slow down a far
- * owner.
+ * waiter times the read of a word that another processor has written (KiTimeLook, HalTimeLine). Without it one policy
+ * would have to serve both: rare checks leave a near lock idle, frequent ones slow down a far owner. A handoff moves three
+ * lines, the lock's and the data's, so gaps grow with the time that a far line takes, which differs by a factor of four
+ * between processors (KiStretchGaps): then the lines' way takes no more than a fifth of the time on any of them.
  *
  * What the rows buy (the names of measurements are those of bench/rows.c):
  *     SpinLock          growing gaps: 40 cache lines move for an acquire instead of 129, on the lab's 64 processors
  *     QueuedLock        waiters sleep, so the host runs the one whose turn it is
  *     NextInLine        a handoff to a spinning waiter costs a tenth of one to a sleeper
- *     PushLock          rare checks leave the line with a far owner
+ *     PushLock          rare checks leave the line with a far owner: mutex-2 on Intel Xeon, 16 M/s instead of 6 to 8. The
+ *                       own SpinCount of a critical section is added to NT's: mutex-16, 18.9 M/s instead of 13.0
+ *                       Gaps by the way of a line: mutex-2 on far lines of AMD EPYC, family 26, 23.0 M/s instead of 17.6
  *     NearPushLock      frequent ones take over from a near owner at once: mutex-2, SRW lock, 45.0 M/s instead of 28.7
- *     CriticalSection   waking a sleeper costs more than NT's spin count: mutex-16, 18.9 M/s instead of 13.0
  *     Object            the spin for a reply: an event there and back between two cores in 0.35 us instead of 35
  *     QueueEntry        the same; gaps leave the line to the threads that insert
  *     Address           NT's count: a change that comes soon is one cache line away, without the bucket's lock
@@ -81,9 +83,8 @@ typedef enum _KI_PARK_USE {
     KiParkForSpinLock,        /* spinlocks, locks of the kernel's own, processors that wait for each other */
     KiParkForQueuedLock,      /* in a queue of processors that do not all run at a time */
     KiParkForNextInLine,      /* next in that queue; or anywhere in it, with a host processor for every processor */
-    KiParkForPushLock,        /* and SRW locks, fast mutexes, resources */
+    KiParkForPushLock,        /* and SRW locks, fast mutexes, resources; critical sections, in addition to their SpinCount */
     KiParkForNearPushLock,    /* the same with a near owner */
-    KiParkForCriticalSection, /* in addition to the section's own SpinCount */
     KiParkForObject,          /* dispatcher objects, alerts */
     KiParkForQueueEntry,
     KiParkForAddress,         /* address waits, condition variables */
@@ -124,7 +125,6 @@ static const KI_PARK_POLICY KiParkPolicy[KiParkUses] = {
     [KiParkForNextInLine]      = { 80000, 2560,    0,    0, 0, KiSpinAlways,   TRUE,  FALSE, KiSleepOnWord},
     [KiParkForPushLock]        = { 10240,    0, 2048, 2048, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForNearPushLock]    = { 10240,    0,    0,  256, 0, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
-    [KiParkForCriticalSection] = { 10240,    0,    0, 2048, 3, KiSpinAlways,   FALSE, TRUE,  KiSleepElsewhere},
     [KiParkForObject]          = { 10240,    0,    0,    0, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForQueueEntry]      = { 10240,    0,    0, 1280, 0, KiSpinForReply, FALSE, FALSE, KiSleepElsewhere},
     [KiParkForAddress]         = {  1024,    0,    0,    0, 0, KiSpinByWaker,  FALSE, FALSE, KiSleepElsewhere},
@@ -150,6 +150,8 @@ typedef struct _KI_PATIENCE {
 /* Thread may be NULL where the policy does not need it: KiSpinAlways without ServesInterrupts. */
 VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use);
 VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done); /* for KiSpinForReply */
+
+VOID KiStretchGaps(PKI_PATIENCE Patience); /* of KiParkForPushLock, by the time that a far line takes on this machine */
 
 /* For an object with its own spin count: replaces the policy's, after KiBeginPatience. */
 FORCEINLINE VOID KiSpinFor(PKI_PATIENCE Patience, ULONG Cycles)
@@ -290,10 +292,10 @@ FORCEINLINE VOID KiYieldOnce(VOID)
     HalDispatch.Yield();
 }
 
-/* In NT's cycles, a third of a nanosecond each on every machine: a line of a hardware thread of the same core arrives after 60
-   to 140 of them, one of another core after 60 if the two share a cache (AMD EPYC, family 26) and otherwise after 235 (Intel Xeon)
-   to 450 (AMD EPYC, family 25). */
-#define KI_NEAR_CYCLES 180
+/* In NT's cycles, a third of a nanosecond each on every machine. A line of a hardware thread of the same core arrives after about
+   75 of them, one of another core after 60 if the two share a cache (AMD EPYC, family 26), and otherwise after 120 to 200 (Intel
+   Xeon) or 450 (AMD EPYC, family 25). */
+#define KI_NEAR_CYCLES 110
 #define KI_MOST_NEAR_LOOKS 7 /* outweigh a slow read, which may have been an interrupt */
 #define KI_LOOKS_BETWEEN_TIMED 255
 
@@ -302,16 +304,18 @@ FORCEINLINE BOOLEAN KiIsNear(PKTHREAD Thread)
     return Thread->NearLooks != 0;
 }
 
-/* The thread has spun since it found Before in the word. Only a word that has changed meanwhile is informative. */
-FORCEINLINE VOID KiTimeLook(PKTHREAD Thread, const volatile ULONG_PTR *Word, ULONG_PTR Before)
+/* The thread has found a lock held and spun. Word: a half of the lock that each owner changes. Only a word that another
+   processor has changed since the last read is informative. */
+FORCEINLINE VOID KiTimeLook(PKTHREAD Thread, const KI_PATIENCE *Patience, const volatile ULONG *Word)
 {
     ULONG Cycles;
     if (Thread->UntimedLooks != 0) {
         Thread->UntimedLooks -= 1;
-    } else if (HalTimedRead(Word, &Cycles) != Before) {
+    } else if (HalTimeLine(Word, Patience->GreatestGap, &Cycles)) {
         Thread->UntimedLooks = KI_LOOKS_BETWEEN_TIMED;
         if (Cycles >= KI_NEAR_CYCLES) {
             Thread->NearLooks -= Thread->NearLooks != 0;
+            HalNoteFarLine(Cycles);
         } else {
             Thread->NearLooks += Thread->NearLooks < KI_MOST_NEAR_LOOKS;
         }

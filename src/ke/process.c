@@ -8,7 +8,7 @@
  * 1. A setting is stored in KiInitialProcess, Settings is incremented, and the setting is applied to every thread in the
  *    table. A thread that starts applies all settings to itself unless Settings is still 0. So each thread is reached by
  *    one or the other: a slot is marked used before its thread reads Settings.
- * 2. Applying reads the setting anew. If two threads change it concurrently, the one that stores last applies last.
+ * 2. Applying rereads the setting. If two threads change it concurrently, the one that stores last applies last.
  * 3. The library's own threads are not affected.
  */
 

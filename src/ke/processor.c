@@ -17,9 +17,9 @@
  *
  * 1. It wakes the first queued thread that may run on this processor, which then competes with the others. A running
  *    thread may be faster: two threads that run all the time exchange a processor without sleeping.
- * 2. A thread that was woken KI_WAKES_BEFORE_HANDOFF times in vain is handed the processor: its address replaces the
- *    owner's in the Owner word. So no thread starves. Handing off every time was rejected: the processor would be idle
- *    while the host schedules the next owner, and the queue would grow behind it.
+ * 2. A thread that was woken KI_WAKES_BEFORE_HANDOFF times without getting the processor is handed it: its address
+ *    replaces the owner's in the Owner word. So no thread starves. Handing off every time was rejected: the processor
+ *    would be idle while the host schedules the next owner, and the queue would grow behind it.
  * 3. A queued thread has marked (W) every processor that it may run on, under KiProcessorWaitLock, and found each of
  *    them busy while doing so. An owner that releases a marked processor takes the same lock, so it sees the thread.
  * 4. A processor that is released with threads still queued for it (W stays set) is taken by the woken thread or by
@@ -103,7 +103,8 @@ static BOOLEAN KiTryOrMarkProcessor(PKTHREAD Thread, PKPRCB Prcb)
     return FALSE;
 }
 
-/* FALSE: the thread owns a processor now. A thread that was woken in vain returns to the head of the queue. */
+/* FALSE: the thread owns a processor now. A thread that was woken but lost the processor to another one returns to the
+   head of the queue. */
 static BOOLEAN KiQueueForProcessor(PKI_PROCESSOR_WAITER Waiter)
 {
     PKTHREAD Thread = Waiter->Thread;
@@ -235,6 +236,8 @@ DECLSPEC_NOINLINE VOID KiLowerIrqlSlow(PKTHREAD Thread, KIRQL NewIrql)
     KiLowerSoftwareIrql(Thread, NewIrql);
 }
 
+static KI_LOCK KiReverseStallIpiLock; /* one broadcast at a time: see KeIpiGenericCall */
+
 /* In a forked child: the survivor keeps what it owns, every other processor is free. */
 VOID KiProcessorForkChild(PKTHREAD Survivor)
 {
@@ -249,7 +252,7 @@ VOID KiProcessorForkChild(PKTHREAD Survivor)
         KiResetDpcs(Prcb, Survivor);
     }
     KiResetLockQueues(Survivor);
-    KiResetIpi();
+    KiReverseStallIpiLock = 0;
     KiResetInterrupts(Survivor);
     KiInitializeCallDpc();
 }
@@ -581,8 +584,6 @@ BOOLEAN KiRequestInterrupt(PKTHREAD Thread, PKPRCB Prcb)
  * 5. The lock is not held in a dispatcher section: a fork need not wait for it, the child frees it.
  */
 
-static KI_LOCK KiReverseStallIpiLock;
-
 static VOID KiAwaitCount(PKTHREAD Thread, volatile ULONG *Count, ULONG Value)
 {
     KI_PATIENCE Patience;
@@ -695,11 +696,6 @@ ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR C
     KiReleaseLock(&KiReverseStallIpiLock);
     KiLowerIrql(Thread, OldIrql);
     return Result;
-}
-
-VOID KiResetIpi(VOID)
-{
-    KiReverseStallIpiLock = 0;
 }
 
 /*

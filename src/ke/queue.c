@@ -20,9 +20,13 @@
  *    thread before its memory may be freed.
  * 4. An entry that is not queued has a NULL Flink.
  * 5. A queue abandoned by KiAbandonQueue stays signaled: its SignalState is one more than the number of entries.
+ * 6. While KI_QUEUE_EXPECTED is set, one counted thread, whose QueueExpects is TRUE, has yielded for entries: those that
+ *    arrive stay queued, the second exception to 1. The thread is in a service, so it is neither suspended nor terminated
+ *    before it has cleared the bit and restored 1.
  */
 
 #define KI_QUEUE_ABANDONED ((ULONG64)1 << 8)
+#define KI_QUEUE_EXPECTED ((ULONG64)1 << 15)
 
 VOID KeInitializeQueue(PRKQUEUE Queue, ULONG Count)
 {
@@ -202,7 +206,11 @@ VOID KiLeaveQueue(PKTHREAD Thread)
     if (!Thread->QueueBlocked) {
         Queue->CurrentCount -= 1;
     }
+    if (Thread->QueueExpects) { /* a lost thread, in a forked child */
+        Word &= ~KI_QUEUE_EXPECTED;
+    }
     Thread->QueueBlocked = FALSE;
+    Thread->QueueExpects = FALSE;
     KiAssignQueue(Thread, NULL);
     KiActivateAndUnlock(Queue, Word);
 }
@@ -212,7 +220,7 @@ VOID KiLeaveQueue(PKTHREAD Thread)
 /* With Queue locked, which may be unlocked in between. Returns the previous number of entries. */
 static LONG KiInsertEntry(PKQUEUE Queue, ULONG64 *Word, PLIST_ENTRY Entry, BOOLEAN Head, PKI_READY Released)
 {
-    BOOLEAN ForOthers = KiCurrentThread()->QueueAwaited != Queue;
+    BOOLEAN ForOthers = KiCurrentThread()->QueueAwaited != Queue && !(*Word & KI_QUEUE_EXPECTED);
     Entry->Flink = NULL;
     for (ULONG Round = 0;; Round += 1) {
         LONG Previous = KI_STATE(*Word);
@@ -320,6 +328,11 @@ PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue)
     return Entry;
 }
 
+FORCEINLINE BOOLEAN KiMayTakeLocked(PKQUEUE Queue, PKTHREAD Thread, ULONG64 Word)
+{
+    return KiCountsFor(Queue, Thread) && !(Word & KI_QUEUE_ABANDONED) && Queue->CurrentCount <= Queue->MaximumCount;
+}
+
 /*
  * The fast path: a thread that returns for its next entry and finds one does not begin a wait. It stays counted.
  * Returns the number of entries taken.
@@ -332,12 +345,43 @@ FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *Entry
     }
     KiEnterDispatcher(Thread);
     ULONG64 Word = KiLockObject(&Queue->Header);
-    if (KiCountsFor(Queue, Thread) && !(Word & KI_QUEUE_ABANDONED) && Queue->CurrentCount <= Queue->MaximumCount) {
+    if (KiMayTakeLocked(Queue, Thread, Word)) {
         Taken = KiTakeEntries(Queue, &Word, EntryArray, Count);
     }
     KiUnlockObject(&Queue->Header, Word);
     KiExitDispatcher(Thread);
     return Taken;
+}
+
+/*
+ * For a thread that returns for its next entry: takes one if that needs no wait, or returns NULL. Stays decides, with the
+ * queue locked, whether the entry remains queued, behind the others. Such an entry is not offered to threads that wait:
+ * there are none, or CurrentCount is at its maximum (1), and neither has changed. NULL also if another thread has the
+ * lock: callers that return at once would contend for it the more, the more of them there are.
+ */
+PLIST_ENTRY KiTakeNextEntry(PKQUEUE Queue, BOOLEAN (*Stays)(PLIST_ENTRY Entry, PVOID Context), PVOID Context)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    PLIST_ENTRY Entry = NULL;
+    ULONG64 Word;
+    if (KI_STATE(KiReadHeader(&Queue->Header)) <= 0 || !KiMayTakeAtOnce(Thread)) {
+        return NULL;
+    }
+    KiEnterDispatcher(Thread);
+    if (KiTryLockObject(&Queue->Header, &Word)) {
+        if (KiMayTakeLocked(Queue, Thread, Word) && !IsListEmpty(&Queue->EntryListHead)) {
+            Entry = Queue->EntryListHead.Flink;
+            if (!Stays(Entry, Context)) {
+                KiTakeEntry(Queue, &Word);
+            } else if (Entry != Queue->EntryListHead.Blink) {
+                RemoveEntryList(Entry);
+                InsertTailList(&Queue->EntryListHead, Entry);
+            }
+        }
+        KiUnlockObject(&Queue->Header, Word);
+    }
+    KiExitDispatcher(Thread);
+    return Entry;
 }
 
 /*
@@ -363,6 +407,83 @@ BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread)
     Longer = Longer < KI_LONGEST_FIRST_GAP ? Longer : KI_LONGEST_FIRST_GAP;
     Thread->QueueGap = (UCHAR)(Entries > 1 ? Longer : Thread->QueueGap / 2u);
     return Entries > 0;
+}
+
+/*
+ * A thread that was woken from the processor on which it runs does not spin: its waker needs that processor. But where
+ * the waker inserts entry after entry, each sleep costs a wakeup and two switches, several times as much as an entry. So
+ * after many short sleeps in a row the thread yields instead, and expects entries: it stays counted, and what is
+ * inserted meanwhile is queued for it (6). When it runs again it takes its own share and hands off the rest.
+ *
+ * A yield gains the wakeups that it saved, one for each entry, and costs the time until the thread runs again: some
+ * milliseconds if another program uses the processor. The thread keeps the balance, and does not yield while it is
+ * negative. Short sleeps pay a debt off, so slowly that yields which do not pay take a few per cent of the time, and delay
+ * one entry of thousands.
+ */
+#define KI_WAKE_TIME 40 /* in units of interrupt time, as the next and the balance: a futex wake, and two switches */
+#define KI_SHORT_SLEEP (4 * KI_WAKE_TIME)
+#define KI_LEAST_SHORT_SLEEPS 16
+#define KI_MOST_BALANCE (1000 * KI_WAKE_TIME) /* about one slice of the host */
+#define KI_PAID_PER_SLEEP 4
+
+/* The thread has nothing left to take. TRUE: it should yield once. */
+static BOOLEAN KiMayExpectEntries(PKTHREAD Thread)
+{
+    /* relaxed: a hint */
+    if (__atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) != HalDispatch.CurrentProcessor() + 1 ||
+        Thread->ServiceDepth == 0) { /* it could be suspended while others leave entries to it */
+        return FALSE;
+    }
+    ULONG Now = (ULONG)HalDispatch.QueryInterruptTime();
+    BOOLEAN Short = Now - Thread->QueueSleepTime < KI_SHORT_SLEEP;
+    Thread->QueueSleepTime = Now;
+    Thread->QueueBalance += Short && Thread->QueueBalance < 0 ? KI_PAID_PER_SLEEP : 0;
+    if (!Short) {
+        Thread->QueueShortSleeps = 0;
+    } else if (Thread->QueueShortSleeps < KI_LEAST_SHORT_SLEEPS) {
+        Thread->QueueShortSleeps += 1;
+    }
+    return Thread->QueueShortSleeps == KI_LEAST_SHORT_SLEEPS && Thread->QueueBalance >= 0;
+}
+
+/* The thread has yielded and finds that many entries. */
+static VOID KiJudgeYield(PKTHREAD Thread, LONG Entries)
+{
+    ULONG Now = (ULONG)HalDispatch.QueryInterruptTime();
+    LONG64 Balance = Thread->QueueBalance + (LONG64)Entries * KI_WAKE_TIME - (LONG64)(Now - Thread->QueueSleepTime);
+    Balance = Balance < KI_MOST_BALANCE ? Balance : KI_MOST_BALANCE;
+    Thread->QueueBalance = Balance > -KI_MOST_BALANCE ? (LONG)Balance : -KI_MOST_BALANCE;
+    Thread->QueueSleepTime = Now;
+}
+
+/* Returns the number of entries taken. */
+static ULONG KiYieldForEntries(PKQUEUE Queue, PKTHREAD Thread, PLIST_ENTRY *EntryArray, ULONG Count)
+{
+    ULONG Taken = 0;
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(&Queue->Header);
+    if (KiCountsFor(Queue, Thread) && KI_STATE(Word) <= 0 && !(Word & (KI_QUEUE_ABANDONED | KI_QUEUE_EXPECTED))) {
+        Thread->QueueExpects = TRUE;
+        Word |= KI_QUEUE_EXPECTED;
+    }
+    KiUnlockObject(&Queue->Header, Word);
+    KiExitDispatcher(Thread);
+    if (!Thread->QueueExpects) {
+        return 0;
+    }
+    KiYieldOnce();
+    KiEnterDispatcher(Thread);
+    if (KiLockThreadQueue(Thread, &Word) != NULL) { /* NULL: a rundown, after which the queue may be freed */
+        KiJudgeYield(Thread, KI_STATE(Word));
+        Word &= ~KI_QUEUE_EXPECTED;
+        if (Queue->CurrentCount <= Queue->MaximumCount) {
+            Taken = KiTakeEntries(Queue, &Word, EntryArray, Count);
+        }
+        KiActivateAndUnlock(Queue, Word);
+    }
+    Thread->QueueExpects = FALSE;
+    KiExitDispatcher(Thread);
+    return Taken;
 }
 
 /* The thread joins the queue and stops being counted. Then it takes what is there, or is linked: STATUS_PENDING. */
@@ -450,7 +571,12 @@ static DECLSPEC_NOINLINE ULONG KiRemoveQueueSlow(PKQUEUE Queue, KPROCESSOR_MODE 
     PKTHREAD Thread = Wait.Thread;
     if (!Alertable && !Wait.Poll && KiCountsFor(Queue, Thread)) {
         Wait.Spun = TRUE;
-        if (KiSpinForEntry(Queue, Thread) && (Taken = KiTryRemove(Thread, Queue, EntryArray, Count)) != 0) {
+        if (KiSpinForEntry(Queue, Thread)) {
+            Taken = KiTryRemove(Thread, Queue, EntryArray, Count);
+        } else if (KiMayExpectEntries(Thread)) {
+            Taken = KiYieldForEntries(Queue, Thread, EntryArray, Count);
+        }
+        if (Taken != 0) {
             return Taken;
         }
     }
@@ -551,7 +677,7 @@ static ULONG64 KiLockAndExpel(PKQUEUE Queue, PKI_READY Released)
         KiAssignQueue(CONTAINING_RECORD(Entry, KTHREAD, QueueListEntry), NULL);
     }
     Queue->CurrentCount = 0;
-    return Word;
+    return Word & ~KI_QUEUE_EXPECTED;
 }
 
 VOID KiAbandonQueue(PKQUEUE Queue)

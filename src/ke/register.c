@@ -170,29 +170,28 @@ static KI_OUTSIDE_CLAIM KiClaimInterrupted(PKTHREAD Thread, ULONG Register)
     return KiReadRegister(Thread) == Register ? KiOutsideOperations->Claim(Thread, Number) : KiOutsideOtherWait;
 }
 
-/* KiInterruptWait, where Pending interrupts a wait with outside objects. A wait that is being granted is left alone, with
-   the bits pending. */
+/* A claimed wait ends, even if the APC that interrupted it has been removed meanwhile. Then it begins again. */
+static NTSTATUS KiClaimedInterruption(ULONG Register, ULONG *New)
+{
+    NTSTATUS Status = KiPendingInterruption(Register, New);
+    return Status != STATUS_PENDING ? Status : STATUS_KERNEL_APC;
+}
+
+/* KiInterruptWait, where Pending interrupts a wait with outside objects. A wait that is being granted is left alone, with the
+   bits pending. */
 static DECLSPEC_NOINLINE ULONG KiInterruptOutsideWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
+    const ULONG Interruptible = KI_WAIT_ACTIVE | KI_WAIT_OUTSIDE;
     ULONG Register = KiReadRegister(Thread);
-    for (;;) {
+    while ((Register & Interruptible) == Interruptible && KiStateOf(Register) == WaitCommitted) {
+        KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
         ULONG New = Register | Pending;
         NTSTATUS Status = STATUS_PENDING;
-        if ((Register & KI_WAIT_ACTIVE) && KiStateOf(Register) == WaitCommitted) {
-            Status = KiPendingInterruption(New, &New);
+        if (Claim == KiOutsideOtherWait) {
+            break;
         }
-        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
-            KI_OUTSIDE_CLAIM Claim = KiClaimInterrupted(Thread, Register);
-            if (Claim == KiOutsideOtherWait) {
-                Register = KiReadRegister(Thread);
-                continue;
-            }
-            if (Claim == KiOutsideGranted) {
-                Status = STATUS_PENDING;
-                New = Register | Pending;
-            }
-        }
-        if (Status != STATUS_PENDING) {
+        if (Claim == KiOutsideClaimed) {
+            Status = KiClaimedInterruption(New, &New);
             New &= ~KI_WAIT_ACTIVE;
         }
         if (KiChangeRegister(Thread, &Register, New)) {
@@ -203,6 +202,7 @@ static DECLSPEC_NOINLINE ULONG KiInterruptOutsideWait(PKTHREAD Thread, ULONG Pen
             return Register;
         }
     }
+    return KiInterruptWait(Thread, Pending, Increment);
 }
 
 ULONG KiInterruptWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
@@ -320,31 +320,17 @@ NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
-/* KiCommitWait, where something interrupts a wait with outside objects. */
-static DECLSPEC_NOINLINE NTSTATUS KiCommitOutsideWait(PKTHREAD Thread)
-{
-    BOOLEAN Claimed = KiClaimOutside(Thread);
-    ULONG Register = KiReadRegister(Thread);
-    while (Register & KI_WAIT_ACTIVE) {
-        ULONG New = Register;
-        NTSTATUS Status = Claimed ? KiPendingInterruption(Register, &New) : STATUS_PENDING;
-        New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
-                                       : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);
-        if (KiChangeRegister(Thread, &Register, New)) {
-            return Status;
-        }
-    }
-    return STATUS_WAIT_0;
-}
-
 NTSTATUS KiCommitWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
+    BOOLEAN Claimed = FALSE;
     while (Register & KI_WAIT_ACTIVE) {
         ULONG New = Register;
         NTSTATUS Status = KiPendingInterruption(Register, &New);
-        if (Status != STATUS_PENDING && (Register & KI_WAIT_OUTSIDE)) {
-            return KiCommitOutsideWait(Thread);
+        if (__builtin_expect((Register & KI_WAIT_OUTSIDE) != 0, FALSE) && (Claimed || Status != STATUS_PENDING)) {
+            New = Register;
+            Claimed = KiClaimOutside(Thread);
+            Status = Claimed ? KiClaimedInterruption(Register, &New) : STATUS_PENDING;
         }
         New = Status == STATUS_PENDING ? KiWithWaitState(New, WaitCommitted)
                                        : KiWithWaitState(New & ~KI_WAIT_ACTIVE, WaitAborted);

@@ -16,7 +16,19 @@ static BOOLEAN KiUpdateCount(PDISPATCHER_HEADER Header, ULONG64 *Word, PVOID Con
         Adjusted > CONTAINING_RECORD(Header, KSEMAPHORE, Header)->Limit) {
         return FALSE;
     }
-    *Word = KiWithState(*Word, Adjusted);
+    *Word += KI_COUNTED(Adjustment);
+    return TRUE;
+}
+
+/* FALSE: nothing has happened, because the semaphore is locked, has waiters or refuses, or another thread was faster. */
+FORCEINLINE BOOLEAN KiTryAddCount(PRKSEMAPHORE Semaphore, ULONG64 Word, LONG Adjustment, PLONG PreviousCount)
+{
+    ULONG64 New = Word;
+    if ((Word & (KI_LOCKED | KI_WAITERS)) || !KiUpdateCount(&Semaphore->Header, &New, &Adjustment) ||
+        !KiCompareExchangeHeader(&Semaphore->Header, &Word, New)) {
+        return FALSE;
+    }
+    *PreviousCount = KI_STATE(Word);
     return TRUE;
 }
 
@@ -33,8 +45,8 @@ static DECLSPEC_NOINLINE NTSTATUS KiReleaseSemaphoreSlow(PRKSEMAPHORE Semaphore,
 }
 
 /* A refused release also needs its compare-exchange, so that the count it reports was current. */
-FORCEINLINE NTSTATUS KiReleaseSemaphoreInline(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
-                                              PLONG PreviousCount)
+NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
+                            PLONG PreviousCount)
 {
     ULONG64 Word = KiReadHeader(&Semaphore->Header);
     NTSTATUS Status;
@@ -51,34 +63,34 @@ FORCEINLINE NTSTATUS KiReleaseSemaphoreInline(PRKSEMAPHORE Semaphore, KPRIORITY 
     return __builtin_expect(Wait, FALSE) ? KiSetWaitNextIf(TRUE, Status) : Status;
 }
 
-NTSTATUS KiReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait,
-                            PLONG PreviousCount)
-{
-    return KiReleaseSemaphoreInline(Semaphore, Increment, Adjustment, Wait, PreviousCount);
-}
-
 /* A refused release is left to the slow path, which reports it. */
 BOOLEAN KiTryReleaseSemaphoreAtOnce(PRKSEMAPHORE Semaphore, LONG Adjustment, PLONG PreviousCount)
 {
     ULONG64 Word = KiReadHeader(&Semaphore->Header);
-    ULONG64 New = Word;
     if (__builtin_expect((Word & KI_LOCKED) != 0, FALSE)) {
         PKI_OUTSIDE Outside = KiOutsideOf(&Semaphore->Header);
         return Outside != NULL && KiOutsideOperations->TryReleaseSemaphoreAtOnce(Outside, Adjustment, PreviousCount);
     }
-    *PreviousCount = KI_STATE(Word);
-    return !(Word & KI_WAITERS) && KiUpdateCount(&Semaphore->Header, &New, &Adjustment) &&
-           KiCompareExchangeHeader(&Semaphore->Header, &Word, New);
+    return KiTryAddCount(Semaphore, Word, Adjustment, PreviousCount);
+}
+
+static DECLSPEC_NOINLINE LONG KiReleaseSemaphoreOrRaise(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment,
+                                                        BOOLEAN Wait)
+{
+    LONG Previous;
+    NTSTATUS Status = KiReleaseSemaphore(Semaphore, Increment, Adjustment, Wait, &Previous);
+    if (!NT_SUCCESS(Status)) {
+        KiRaiseStatus(Status);
+    }
+    return Previous;
 }
 
 LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
 {
     LONG Previous;
-    NTSTATUS Status = KiReleaseSemaphoreInline(Semaphore, Increment, Adjustment, Wait, &Previous);
-    if (!NT_SUCCESS(Status)) {
-        KiRaiseStatus(Status);
-    }
-    return Previous;
+    return !Wait && KiTryAddCount(Semaphore, KiReadHeader(&Semaphore->Header), Adjustment, &Previous)
+               ? Previous
+               : KiReleaseSemaphoreOrRaise(Semaphore, Increment, Adjustment, Wait);
 }
 
 LONG KeReadStateSemaphore(PRKSEMAPHORE Semaphore)

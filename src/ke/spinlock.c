@@ -220,9 +220,10 @@ static inline BOOLEAN KiHasTurnInQueue(ULONG Value, PVOID Context)
     return !(Value & LOCK_QUEUE_WAIT);
 }
 
-static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
+static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
                                             PKSPIN_LOCK_QUEUE Previous)
 {
+    PKTHREAD Thread = KiCurrentThread();
     volatile ULONG *Word = (volatile ULONG *)&LockQueue->Lock;
     if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
         KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
@@ -246,10 +247,10 @@ static inline BOOLEAN KiIsLinked(PVOID LockQueue)
     return __atomic_load_n(&((PKSPIN_LOCK_QUEUE)LockQueue)->Next, __ATOMIC_ACQUIRE) != NULL;
 }
 
-static DECLSPEC_NOINLINE VOID KiHandToNext(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+static DECLSPEC_NOINLINE VOID KiHandToNext(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
     PKSPIN_LOCK Owner = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_OWNER);
-    KiParkUntil(Thread, KiParkForSpinLock, KiIsLinked, LockQueue);
+    KiParkUntil(KiCurrentThread(), KiParkForSpinLock, KiIsLinked, LockQueue);
     PKSPIN_LOCK_QUEUE Waiter = LockQueue->Next;
     __atomic_store_n(&LockQueue->Next, NULL, __ATOMIC_RELAXED);
     /* release: pairs with the acquire in KiParkOnWord */
@@ -258,9 +259,12 @@ static DECLSPEC_NOINLINE VOID KiHandToNext(PKTHREAD Thread, PKSPIN_LOCK_QUEUE Lo
     }
 }
 
-FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+/* Only the verifier and the slow paths need the current thread, and find it themselves. */
+FORCEINLINE VOID KiAcquireQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
-    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiVerifyAcquire(KiCurrentThread(), SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    }
     /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
        find the entry; pairs with the acquire of the successor's exchange. */
     PKSPIN_LOCK_QUEUE Previous =
@@ -268,9 +272,11 @@ FORCEINLINE VOID KiAcquireQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
     if (__builtin_expect(Previous == NULL, 1)) {
         KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
     } else {
-        KiWaitInQueue(Thread, LockQueue, SpinLock, Previous);
+        KiWaitInQueue(LockQueue, SpinLock, Previous);
     }
-    KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiNoteAcquired(KiCurrentThread(), SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    }
 }
 
 FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
@@ -288,19 +294,21 @@ FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue
 }
 
 /* Otherwise the release would wait for a successor that never comes. */
-static DECLSPEC_NOINLINE VOID KiStopAtQueueNotOwner(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
+static DECLSPEC_NOINLINE VOID KiStopAtQueueNotOwner(PKSPIN_LOCK SpinLock)
 {
-    KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, 0, 0);
+    KeBugCheckEx(SPIN_LOCK_NOT_OWNED, (ULONG_PTR)SpinLock, (ULONG_PTR)KiCurrentThread(), 0, 0);
 }
 
-FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue)
+FORCEINLINE VOID KiReleaseQueuedLock(PKSPIN_LOCK_QUEUE LockQueue)
 {
     ULONG_PTR Word = KiReadQueueLock(LockQueue);
     PKSPIN_LOCK SpinLock = (PKSPIN_LOCK)(Word & ~KI_LOCK_QUEUE_BITS);
     KSPIN_LOCK Newest = (KSPIN_LOCK)LockQueue;
-    KiVerifyRelease(Thread, SpinLock, KiHoldExclusive);
+    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
+        KiVerifyRelease(KiCurrentThread(), SpinLock, KiHoldExclusive);
+    }
     if (__builtin_expect(!(Word & LOCK_QUEUE_OWNER), 0)) {
-        KiStopAtQueueNotOwner(Thread, SpinLock);
+        KiStopAtQueueNotOwner(SpinLock);
     }
     KiWriteQueueLock(LockQueue, SpinLock, 0);
     /* With a successor the word points to another entry, and its line is in the newest waiter's cache: it is left
@@ -308,7 +316,7 @@ FORCEINLINE VOID KiReleaseQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueu
     if (__builtin_expect(KiIsLinked(LockQueue) ||
                              !__atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED),
                          0)) {
-        KiHandToNext(Thread, LockQueue, SpinLock);
+        KiHandToNext(LockQueue, SpinLock);
     }
 }
 
@@ -351,7 +359,7 @@ VOID KiReleaseNumberedLocks(PKTHREAD Thread)
     for (ULONG Number = 0; Number < LockQueueMaximumLock; Number++) {
         PKSPIN_LOCK_QUEUE LockQueue = &Thread->Prcb->LockQueue[Number];
         if (KiReadQueueLock(LockQueue) & LOCK_QUEUE_OWNER) {
-            KiReleaseQueuedLock(Thread, LockQueue);
+            KiReleaseQueuedLock(LockQueue);
         }
     }
 }
@@ -368,7 +376,7 @@ static KIRQL KiAcquireNumberedLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL NewIrql
     PKTHREAD Thread = KiCurrentThread();
     KiCheckLockNumber(Number);
     KIRQL OldIrql = KiRaiseIrql(Thread, NewIrql);
-    KiAcquireQueuedLock(Thread, &Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock);
+    KiAcquireQueuedLock(&Thread->Prcb->LockQueue[Number], &KiNumberedLocks[Number].Lock);
     return OldIrql;
 }
 
@@ -409,13 +417,13 @@ VOID KeReleaseQueuedSpinLock(KSPIN_LOCK_QUEUE_NUMBER Number, KIRQL OldIrql)
     PKTHREAD Thread = KiCurrentThread();
     KiCheckLockNumber(Number);
     KiRequireDispatchLevel(Thread);
-    KiReleaseQueuedLock(Thread, &Thread->Prcb->LockQueue[Number]);
+    KiReleaseQueuedLock(&Thread->Prcb->LockQueue[Number]);
     KiLowerIrql(Thread, OldIrql);
 }
 
 VOID KeAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
 {
-    KiAcquireQueuedLock(KiCurrentThread(), LockQueue, KiLockOfQueue(LockQueue));
+    KiAcquireQueuedLock(LockQueue, KiLockOfQueue(LockQueue));
 }
 
 LOGICAL KeTryToAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
@@ -425,46 +433,46 @@ LOGICAL KeTryToAcquireQueuedSpinLockAtDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
 
 VOID KeReleaseQueuedSpinLockFromDpcLevel(PKSPIN_LOCK_QUEUE LockQueue)
 {
-    KiReleaseQueuedLock(KiCurrentThread(), LockQueue);
+    KiReleaseQueuedLock(LockQueue);
 }
 
 /* Locks of the caller, with the entry in the caller's handle. */
 
-FORCEINLINE VOID KiAcquireInStack(PKTHREAD Thread, PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+FORCEINLINE VOID KiAcquireInStack(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
     __atomic_store_n(&LockHandle->LockQueue.Next, NULL, __ATOMIC_RELAXED);
-    KiAcquireQueuedLock(Thread, &LockHandle->LockQueue, SpinLock);
+    KiAcquireQueuedLock(&LockHandle->LockQueue, SpinLock);
 }
 
 VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
     PKTHREAD Thread = KiCurrentThread();
     LockHandle->OldIrql = KiRaiseIrql(Thread, DISPATCH_LEVEL);
-    KiAcquireInStack(Thread, SpinLock, LockHandle);
+    KiAcquireInStack(SpinLock, LockHandle);
 }
 
 VOID KeAcquireInStackQueuedSpinLockRaiseToSynch(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
     PKTHREAD Thread = KiCurrentThread();
     LockHandle->OldIrql = KiRaiseIrql(Thread, SYNCH_LEVEL);
-    KiAcquireInStack(Thread, SpinLock, LockHandle);
+    KiAcquireInStack(SpinLock, LockHandle);
 }
 
 VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KiReleaseQueuedLock(Thread, &LockHandle->LockQueue);
+    KiReleaseQueuedLock(&LockHandle->LockQueue);
     KiLowerIrql(Thread, LockHandle->OldIrql);
 }
 
 VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    KiAcquireInStack(KiCurrentThread(), SpinLock, LockHandle);
+    KiAcquireInStack(SpinLock, LockHandle);
 }
 
 VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    KiReleaseQueuedLock(KiCurrentThread(), &LockHandle->LockQueue);
+    KiReleaseQueuedLock(&LockHandle->LockQueue);
 }
 
 /* The level to return to differs: a threaded DPC runs below DISPATCH_LEVEL, an ordinary one at it. */

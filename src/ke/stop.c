@@ -520,8 +520,8 @@ static VOID KiSuspendInterrupt(PKTHREAD Thread)
 
 /*
  * Registers. Those of an interrupted thread are in the frame of the host's handler, and are restored from there. While
- * SuspendLock is held the thread is not resumed. If its APC is not queued it has taken this suspension, after it had
- * left the previous one; what it writes about that is visible already or very soon.
+ * SuspendLock is held the thread is not resumed. If its APC is not queued, it has accepted this suspension after
+ * leaving the previous one, and its stores that say so are visible now or soon.
  */
 
 /* With SuspendLock held. NULL: the thread was not interrupted, but found the suspension in a wait or when it called in. */
@@ -587,11 +587,11 @@ static NTSTATUS KiAskForRegisters(PKTHREAD Thread, PCONTEXT Context)
 }
 
 /*
- * With SuspendLock held. New registers for a thread that waits or is in a system service are for later, as on Windows: it
- * takes them when it leaves the service, which has ended its wait, dropped its references and released its locks. Only the
- * place can be changed: the other registers are those of the service. A thread that waits outside of a service has blocks
- * on its stack that are in the queue of a user-mode lock; it takes them when it leaves its next service. What is new is
- * compared with what was shown: a sleeping thread may have moved since.
+ * With SuspendLock held. New registers for a thread that waits or is in a system service are for later, as on Windows: it takes
+ * them when it leaves the service, which has ended its wait, dropped its references and released its locks. Only the place can
+ * be changed: the other registers are those of the service. A thread that waits outside of a service has blocks on its stack
+ * that are in the queue of a user-mode lock; it takes them when it leaves its next service. The new registers are compared with
+ * those that were reported before, because a sleeping thread may have moved since then.
  */
 static NTSTATUS KiSendElsewhere(PKTHREAD Thread, const CONTEXT *Context)
 {
@@ -830,12 +830,7 @@ static VOID KiReaper(PVOID Context)
     }
 }
 
-VOID KiTerminateForkChild(VOID)
-{
-    __atomic_store_n(&KiStoppedThreads, NULL, __ATOMIC_RELAXED);
-}
-
-/* Serving the interrupt through the host, on the interrupted thread. */
+/* Handling the host's signal, on the interrupted thread. */
 
 typedef enum _KI_STOP {
     KiStopNow,
@@ -905,9 +900,10 @@ VOID KiHostInterrupt(BOOLEAN InsideLibc)
     Thread->ExceptionList = ExceptionList;
 }
 
-/* The interrupt, and the timer of a deferred one, stayed in the parent. */
-VOID KiInterruptForkChild(PKTHREAD Survivor)
+/* The stopped threads, the interrupt, and the timer of a deferred one stayed in the parent. */
+VOID KiStopForkChild(PKTHREAD Survivor)
 {
+    __atomic_store_n(&KiStoppedThreads, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&Survivor->InterruptState, KiInterruptNone, __ATOMIC_RELAXED);
     __atomic_store_n(&Survivor->WantsInterruptAgain, FALSE, __ATOMIC_RELAXED);
 }

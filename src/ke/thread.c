@@ -286,7 +286,7 @@ VOID KiFreeThread(PKTHREAD Thread)
     KiPushFreeSlot(Slot);
 }
 
-/* Also for a thread that never ran. A fork in between leaves an ended thread alone. */
+/* Also for a thread that never ran. A fork in between ignores an ended thread. */
 VOID KiDropThread(PKTHREAD Thread)
 {
     __atomic_store_n(&Thread->State, Terminated, __ATOMIC_RELAXED);

@@ -26,7 +26,7 @@
  *    timers. The timers of a slot that is being filed again wait in KI_WHEEL_CASCADE, so that the table's lock can be
  *    released in between; while that slot is occupied, W does not change.
  * 4. A bit of Occupied is set exactly if the list of that slot is not empty; the list head of an empty slot is garbage.
- *    A zeroed wheel is an empty one that stands at time 0.
+ *    A zeroed wheel is empty, at time 0.
  * 5. Earliest of a slot is never later than the earliest timer in it. It may be earlier after that timer was removed;
  *    then the clock wakes spuriously once, and files the slot again.
  * 6. Timers with the same time expire in the order in which they were set, unless one of them was set while the others

@@ -83,21 +83,6 @@ typedef struct _KI_IN_USE {
     ULONG_PTR Parameter[4];
 } KI_IN_USE, *PKI_IN_USE;
 
-static PKAPC KiFindQueuedApc(PKTHREAD Thread, PVOID Base, PVOID End)
-{
-    PKAPC Found = NULL;
-    KiAcquireLock(&Thread->ApcQueueLock);
-    for (ULONG Mode = KernelMode; Mode < MaximumMode; Mode += 1) {
-        PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[Mode];
-        for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Found == NULL; Entry = Entry->Flink) {
-            PKAPC Apc = CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
-            Found = KiIsInMemory(Apc, Base, End) ? Apc : NULL;
-        }
-    }
-    KiReleaseLock(&Thread->ApcQueueLock);
-    return Found;
-}
-
 /* Checks only waits that use the thread's own blocks: a caller's array may no longer exist. The thread cannot begin
    another wait for an object in this memory, so the blocks of a wait that continues are accurate. The thread may write
    them for another wait while they are read; rereading the register detects that. */
@@ -119,19 +104,27 @@ static __attribute__((no_sanitize_thread)) PVOID KiFindWaitedObject(PKTHREAD Thr
     return NULL;
 }
 
-/* A slot that is freed meanwhile stays unchanged until another thread takes it, which the lock prevents. */
-static PKAPC KiFindQueuedApcInSlot(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
+/* A slot that is freed in the meantime stays unchanged until another thread takes it, which the lock prevents. */
+static PKAPC KiFindQueuedApc(PKTHREAD Current, PKTHREAD Thread, PVOID Base, PVOID End)
 {
-    PKAPC Apc = NULL;
+    PKAPC Found = NULL;
     KiEnterDispatcher(Current);
     KiAcquireLock(&KiSlotInitializationLock);
     /* acquire: pairs with the store in KiAllocateThread */
     if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_ACQUIRE) == KiSlotUsed) {
-        Apc = KiFindQueuedApc(Thread, Base, End);
+        KiAcquireLock(&Thread->ApcQueueLock);
+        for (ULONG Mode = KernelMode; Mode < MaximumMode; Mode += 1) {
+            PLIST_ENTRY Head = &Thread->ApcState.ApcListHead[Mode];
+            for (PLIST_ENTRY Entry = Head->Flink; Entry != Head && Found == NULL; Entry = Entry->Flink) {
+                PKAPC Apc = CONTAINING_RECORD(Entry, KAPC, ApcListEntry);
+                Found = KiIsInMemory(Apc, Base, End) ? Apc : NULL;
+            }
+        }
+        KiReleaseLock(&Thread->ApcQueueLock);
     }
     KiReleaseLock(&KiSlotInitializationLock);
     KiExitDispatcher(Current);
-    return Apc;
+    return Found;
 }
 
 static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
@@ -142,7 +135,7 @@ static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
         if (__atomic_load_n(&KiSlotOfThread(Thread)->Use, __ATOMIC_RELAXED) != KiSlotUsed) {
             continue;
         }
-        PKAPC Apc = KiFindQueuedApcInSlot(Current, Thread, Base, End);
+        PKAPC Apc = KiFindQueuedApc(Current, Thread, Base, End);
         if (Apc != NULL) {
             *InUse = (KI_IN_USE){DRIVER_VERIFIER_DETECTED_VIOLATION,
                                  {KI_FREED_QUEUED_APC, (ULONG_PTR)Apc, (ULONG_PTR)Base, (ULONG_PTR)End}};

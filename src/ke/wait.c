@@ -139,7 +139,6 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
     if (KI_TYPE(Word) == MutantObject) {
         return KiTryAcquireMutant(CONTAINING_RECORD(Header, KMUTANT, Header), Thread, Status);
     }
-    *Status = STATUS_SUCCESS;
     for (;;) {
         if (Word & KI_LOCKED) {
             return KiTryConsumeLocked(Header, Thread, Status);
@@ -149,6 +148,7 @@ BOOLEAN KiTryConsume(PDISPATCHER_HEADER Header, PKTHREAD Thread, NTSTATUS *Statu
         }
         /* An object that does not change still needs the compare-exchange: it synchronises with the signaler. */
         if (KiCompareExchangeHeader(Header, &Word, KiConsumed(Word))) {
+            *Status = STATUS_SUCCESS;
             return TRUE;
         }
     }
@@ -179,15 +179,36 @@ FORCEINLINE BOOLEAN KiIsAtMutantLimit(PDISPATCHER_HEADER Header, PKTHREAD Thread
     return KI_TYPE(Word) == MutantObject && KI_STATE(Word) == KI_MUTANT_LIMIT && KiIsSignaledFor(Header, Word, Thread);
 }
 
+/* At most KOBJECT_TYPE_MASK if no thread can consume the object: its state is 0, it is not locked, and it is not a mutant,
+   which its owner may acquire again. One number, so that one branch tests several objects. */
+FORCEINLINE ULONG64 KiSignsOfSignal(PDISPATCHER_HEADER Header)
+{
+    ULONG64 Word = KiReadHeader(Header) & (~(ULONG64)0 << 32 | KI_LOCKED | KOBJECT_TYPE_MASK);
+    return (Word ^ MutantObject) - 1;
+}
+
+/* How many of the first objects no thread can consume. A wait for many objects spends its time here, so it tests them in
+   groups of four: a branch for each costs more than the tests, and processors mispredict the end of a long loop. The
+   last few, like all of a short wait, are tested one by one: an object of a group that fails is tested twice. */
+FORCEINLINE ULONG KiSkipUnsignaled(PVOID Object[], ULONG Count)
+{
+    ULONG Index = 0;
+    while (Count - Index > 8 &&
+           (KiSignsOfSignal(Object[Index]) | KiSignsOfSignal(Object[Index + 1]) | KiSignsOfSignal(Object[Index + 2]) |
+            KiSignsOfSignal(Object[Index + 3])) <= KOBJECT_TYPE_MASK) {
+        Index += 4;
+    }
+    while (Index < Count && KiSignsOfSignal(Object[Index]) <= KOBJECT_TYPE_MASK) {
+        Index += 1;
+    }
+    return Index;
+}
+
 /* Tests the objects in order, as documented, and consumes the first signaled one. */
 FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thread, BOOLEAN Many, NTSTATUS *Status)
 {
-    for (ULONG Index = 0; Index < Count; Index += 1) {
-        ULONG64 Word = KiReadHeader(Object[Index]);
-        /* KI_STATE(Word) <= 0, in one comparison of the whole word */
-        if ((LONG64)Word < (LONG64)1 << 32 && !(Word & KI_LOCKED) && KI_TYPE(Word) != MutantObject) {
-            continue;
-        }
+    ULONG Index = 0;
+    while ((Index += KiSkipUnsignaled(&Object[Index], Count - Index)) < Count) {
         if (KiIsAtMutantLimit(Object[Index], Thread)) {
             *Status = STATUS_MUTANT_LIMIT_EXCEEDED;
             return TRUE;
@@ -196,6 +217,7 @@ FORCEINLINE BOOLEAN KiTryConsumeFirst(PVOID Object[], ULONG Count, PKTHREAD Thre
             *Status = KiStatusOfIndex(*Status, Index, Many);
             return TRUE;
         }
+        Index += 1;
     }
     return FALSE;
 }
@@ -216,23 +238,34 @@ static BOOLEAN KiMayTake(PDISPATCHER_HEADER Header, ULONG64 Word, PKTHREAD Threa
     return KiIsSignaledFor(Header, Word, Thread) && KI_STATE(Word) != KI_MUTANT_LIMIT;
 }
 
-/* By rule 5 of dispatch.h, in the caller's order. Returns how many are locked, from the first one on. The second lock
-   of an object that is named twice is only tried, and fails. */
+/* Rule 5 of dispatch.h: object Index was found locked, and those before it are held. 0: the thread must not block on it, or it
+   is outside. */
+static DECLSPEC_NOINLINE ULONG64 KiLockAbove(PVOID Object[], ULONG Index, PKTHREAD Thread)
+{
+    for (ULONG Held = 0; Held < Index; Held += 1) {
+        if (Object[Held] >= Object[Index]) {
+            return 0;
+        }
+    }
+    ULONG64 Word = KiLockObjectSlow(Object[Index]);
+    if (Word == 0) {
+        Thread->SawOutside = TRUE;
+    }
+    return Word;
+}
+
+/* In the caller's order. Returns how many are locked, from the first one on. The second lock of an object that is named twice
+   is only tried, and fails. */
 static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
 {
-    PDISPATCHER_HEADER Highest = NULL;
     for (ULONG Index = 0; Index < Count; Index += 1) {
         PDISPATCHER_HEADER Header = Object[Index];
         ULONG64 Word;
-        if (Header > Highest) {
-            Word = KiLockObject(Header);
-            Highest = Header;
+        if (__builtin_expect(!KiTryLockObject(Header, &Word), FALSE)) {
+            Word = KiLockAbove(Object, Index, Thread);
             if (Word == 0) {
-                Thread->SawOutside = TRUE;
                 return Index;
             }
-        } else if (!KiTryLockObject(Header, &Word)) {
-            return Index;
         }
         if (!KiMayTake(Header, Word, Thread)) {
             KiUnlockObject(Header, Word);

@@ -54,7 +54,7 @@ FORCEINLINE ULONG64 KiConsumed(ULONG64 Word)
     if (KiIsOfTypes(Word, KI_TAKES_SIGNAL)) {
         return KiWithState(Word, 0);
     }
-    return KiIsOfTypes(Word, KI_TAKES_COUNT | KI_TAKES_OWNERSHIP) ? KiWithState(Word, KI_STATE(Word) - 1) : Word;
+    return KiIsOfTypes(Word, KI_TAKES_COUNT | KI_TAKES_OWNERSHIP) ? Word - KI_COUNTED(1) : Word;
 }
 
 /* The count at which a mutant's owner cannot acquire it again. */
@@ -326,6 +326,7 @@ ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable
 BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
 VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
 VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait has ended: it counts again, above the limit if necessary */
+PLIST_ENTRY KiTakeNextEntry(PKQUEUE Queue, BOOLEAN (*Stays)(PLIST_ENTRY Entry, PVOID Context), PVOID Context);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, regardless of the concurrency limit; or NULL */
 VOID KiAbandonQueue(PKQUEUE Queue);           /* KeRundownQueue, but the entries stay, to be taken one by one */

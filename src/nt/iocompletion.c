@@ -61,7 +61,7 @@ static VOID NtpDropPort(ULONG_PTR Kept)
     }
 }
 
-/* Kept: what the slot has, with NTP_GIVE_BACK. */
+/* Kept: the value of the slot, with NTP_GIVE_BACK. */
 static DECLSPEC_NOINLINE VOID NtpTakeBackPort(PKTHREAD Thread, ULONG_PTR Kept)
 {
     /* acquire: pairs with the exchange in NtpExchangeKeptPort, requirement 8 */

@@ -12,6 +12,10 @@ static ULONG NtpChooseWaitObjects(PVOID Objects[], ULONG Count, WAIT_TYPE WaitTy
             Chosen += 1;
         }
     }
+    if (Chosen == 0) {
+        WaitObjects[0] = &ObpDefaultObject;
+        Chosen = 1;
+    }
     return Chosen;
 }
 
@@ -27,10 +31,6 @@ static NTSTATUS NtpWaitForManyReferenced(PVOID Objects[], ULONG Count, WAIT_TYPE
     /* the blocks are not in use yet: their memory holds the order meanwhile */
     if (Chosen != Count && !KiSortManyObjects(Objects, Count, (PUSHORT)(PVOID)WaitBlocks)) {
         return STATUS_INVALID_PARAMETER_MIX;
-    }
-    if (Chosen == 0) {
-        WaitObjects[0] = &ObpDefaultObject;
-        Chosen = 1;
     }
     return KiWaitForManyObjects(Chosen, WaitObjects, WaitType, UserRequest, UserMode, Alertable, Timeout, WaitBlocks,
                                 Index);
@@ -56,16 +56,11 @@ NTSTATUS NtWaitForManyObjects(ULONG Count, HANDLE Handles[], WAIT_TYPE WaitType,
                               PLARGE_INTEGER Timeout, PULONG Index)
 {
     ULONG Satisfied = 0;
-    if (Count == 0 || Count > KE_MAXIMUM_MANY_OBJECTS) {
-        return STATUS_INVALID_PARAMETER_1;
+    NTSTATUS Status = NtpCheckObjects(Handles, Count, KE_MAXIMUM_MANY_OBJECTS, WaitType);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
-    if (WaitType != WaitAny && WaitType != WaitAll) {
-        return STATUS_INVALID_PARAMETER_3;
-    }
-    if (Handles == NULL) {
-        return STATUS_ACCESS_VIOLATION;
-    }
-    NTSTATUS Status = NTP_SERVICE(NtpWaitForMany(Count, Handles, WaitType, Alertable, Timeout, &Satisfied));
+    Status = NTP_SERVICE(NtpWaitForMany(Count, Handles, WaitType, Alertable, Timeout, &Satisfied));
     if (Index != NULL) {
         *Index = Satisfied;
     }

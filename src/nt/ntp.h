@@ -123,6 +123,20 @@ static inline NTSTATUS NtpReferenceObjects(HANDLE Handles[], ULONG Count, KPROCE
     return STATUS_SUCCESS;
 }
 
+static inline NTSTATUS NtpCheckObjects(HANDLE Handles[], ULONG Count, ULONG Most, WAIT_TYPE WaitType)
+{
+    if (Count == 0 || Count > Most) {
+        return STATUS_INVALID_PARAMETER_1;
+    }
+    if (WaitType != WaitAny && WaitType != WaitAll) {
+        return STATUS_INVALID_PARAMETER_3;
+    }
+    if (Handles == NULL) {
+        return STATUS_ACCESS_VIOLATION;
+    }
+    return STATUS_SUCCESS;
+}
+
 /* system.c: the event for scarce or for plenty of memory */
 NTSTATUS NtpOpenMemoryCondition(BOOLEAN High, ACCESS_MASK DesiredAccess, PHANDLE Event);
 

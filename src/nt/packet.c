@@ -24,7 +24,7 @@
  * 3. A free packet is in a magazine, in the depot, or on its block's list; NtpBlocks has the blocks whose list is not
  *    empty.
  * 4. Free memory is bounded: when the depot is full, packets return to their blocks, and a block that has all of its
- *    packets returns to the heap. A block is allocated only if neither the depot nor a block has a packet.
+ *    packets returns to the heap. A block is allocated only if the depot and all blocks are empty.
  * 5. Allocation fails only if there is no memory and no magazine has a packet.
  */
 

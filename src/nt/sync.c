@@ -614,23 +614,18 @@ typedef struct _NTP_MUTANT_STATE {
     MUTANT_OWNER_INFORMATION Owner;
 } NTP_MUTANT_STATE, *PNTP_MUTANT_STATE;
 
-static NTSTATUS NtpReadOutsideMutant(PKI_OUTSIDE Outside, PNTP_MUTANT_STATE Mutant)
-{
-    KI_OUTSIDE_STATE State;
-    NTSTATUS Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &State);
-    if (NT_SUCCESS(Status)) {
-        Mutant->Basic = (MUTANT_BASIC_INFORMATION){State.State, State.Mine, State.Abandoned};
-        Mutant->Owner.ClientId =
-            (CLIENT_ID){ULongToHandle(State.OwnerProcess), ULongToHandle(State.OwnerThread)};
-    }
-    return Status;
-}
-
 static NTSTATUS NtpReadMutant(PKMUTANT Mutant, PNTP_MUTANT_STATE State)
 {
     PKI_OUTSIDE Outside = KiOutsideOf(&Mutant->Header);
     if (Outside != NULL) {
-        return NtpReadOutsideMutant(Outside, State);
+        KI_OUTSIDE_STATE Shared;
+        NTSTATUS Status = KiOutsideOperations->QueryState(Outside, KiCurrentThread(), &Shared);
+        if (NT_SUCCESS(Status)) {
+            State->Basic = (MUTANT_BASIC_INFORMATION){Shared.State, Shared.Mine, Shared.Abandoned};
+            State->Owner.ClientId =
+                (CLIENT_ID){ULongToHandle(Shared.OwnerProcess), ULongToHandle(Shared.OwnerThread)};
+        }
+        return Status;
     }
     /* relaxed: only the caller can make itself the owner */
     PKTHREAD Owner = __atomic_load_n(&Mutant->OwnerThread, __ATOMIC_RELAXED);

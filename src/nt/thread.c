@@ -597,8 +597,8 @@ NTSTATUS NtSetContextThread(HANDLE ThreadHandle, PCONTEXT ThreadContext)
  * User APCs, and alerts by thread id.
  *
  * A special user APC does not wait until its thread waits alertably: it interrupts the thread wherever that is. Here it
- * would run inside a host signal, on top of whatever the program was doing, and the C library's heap and streams are
- * not async-signal-safe: the routine could not even allocate. So special user APCs are refused.
+ * would run inside a host signal, on top of arbitrary program code, and the C library's heap and streams are not
+ * async-signal-safe: the routine could not even allocate. So special user APCs are refused.
  */
 
 /* Frees the APC before its routine runs: the routine may queue another one, or never return. */

@@ -80,18 +80,13 @@ static NTSTATUS NtpWaitForMultipleObjects(ULONG Count, HANDLE Handles[], WAIT_TY
 {
     PVOID Objects[MAXIMUM_WAIT_OBJECTS];
 
-    if (Count == 0 || Count > MAXIMUM_WAIT_OBJECTS) {
-        return STATUS_INVALID_PARAMETER_1;
-    }
-    if (WaitType != WaitAny && WaitType != WaitAll) {
-        return STATUS_INVALID_PARAMETER_3;
-    }
-    if (Handles == NULL) {
-        return STATUS_ACCESS_VIOLATION;
+    NTSTATUS Status = NtpCheckObjects(Handles, Count, MAXIMUM_WAIT_OBJECTS, WaitType);
+    if (!NT_SUCCESS(Status)) {
+        return Status;
     }
     PKTHREAD Thread = KiCurrentThread();
     KiEnterService(Thread);
-    NTSTATUS Status = NtpReferenceObjects(Handles, Count, Mode, Objects);
+    Status = NtpReferenceObjects(Handles, Count, Mode, Objects);
     if (NT_SUCCESS(Status)) {
         Status = NtpWaitForObjects(Objects, Count, WaitType, Mode, Alertable, Timeout);
         NtpDereferenceObjects(Objects, Count);

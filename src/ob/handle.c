@@ -420,10 +420,10 @@ VOID ObpAwaitBorrowers(ULONG Index)
     /* seq_cst: pairs with KiTakeNewSlot; a thread whose slot is not counted yet finds the entry closed */
     ULONG Slots = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_SEQ_CST);
     for (ULONG Number = 0; Number < Slots; Number += 1) {
-        PKTHREAD Thread = KiThreadFromNumber(Number);
+        volatile ULONG *Borrowed = &ObpThread(KiThreadFromNumber(Number))->BorrowedHandle;
         /* seq_cst: after the barrier; also acquires what ObpEndBorrowing releases, so everything that the borrower did is
            visible */
-        for (ULONG Round = 0; __atomic_load_n(&Thread->BorrowedHandle, __ATOMIC_SEQ_CST) == Index; Round += 1) {
+        for (ULONG Round = 0; __atomic_load_n(Borrowed, __ATOMIC_SEQ_CST) == Index; Round += 1) {
             KiBackOff(Round);
         }
     }

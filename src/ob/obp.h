@@ -290,7 +290,7 @@ FORCEINLINE BOOLEAN ObpTakeOne(POBP_HANDLE_ENTRY Entry, ULONG64 *Word)
                                        __ATOMIC_RELAXED);
 }
 
-/* The slow path of ObReferenceObjectByHandle: reports what is wrong with a handle. */
+/* The slow path of ObReferenceObjectByHandle: reports why a handle is invalid. */
 NTSTATUS ObpReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
                                     KPROCESSOR_MODE AccessMode, PVOID *Object,
                                     POBJECT_HANDLE_INFORMATION HandleInformation);
@@ -352,13 +352,19 @@ FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAcce
  *    barrier.
  */
 
+typedef struct _OBP_THREAD {
+    volatile ULONG BorrowedHandle; /* the index of a handle; 0: none */
+} OBP_THREAD;
+
+KI_THREAD_ROOM(OBP_THREAD, Ob, ObpThread);
+
 /* handle.c: requirements 1 and 2, for a closer. */
 VOID ObpAwaitBorrowers(ULONG Index);
 
 FORCEINLINE VOID ObpEndBorrowing(PKTHREAD Thread)
 {
     /* release: pairs with the acquire in ObpAwaitBorrowers */
-    __atomic_store_n(&Thread->BorrowedHandle, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&ObpThread(Thread)->BorrowedHandle, 0, __ATOMIC_RELEASE);
     KiExitDispatcher(Thread);
 }
 
@@ -372,11 +378,11 @@ FORCEINLINE PVOID ObpTryBorrowByHandle(PKTHREAD Thread, HANDLE Handle, ACCESS_MA
     POBP_HANDLE_ENTRY Entry = ObpEntryOfHandle(Handle);
     /* relaxed: a hint, read again below */
     if (Entry == NULL || !(__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED) & OBP_BORROWABLE) ||
-        Thread->BorrowedHandle != 0) {
+        ObpThread(Thread)->BorrowedHandle != 0) {
         return NULL;
     }
     KiEnterDispatcher(Thread);
-    KiStoreBeforeLook(&Thread->BorrowedHandle, ObpIndexOfHandle(Handle));
+    KiStoreBeforeLook(&ObpThread(Thread)->BorrowedHandle, ObpIndexOfHandle(Handle));
     /* seq_cst: after BorrowedHandle, with or without a barrier on all threads; also acquires what ObpFillEntry releases */
     ULONG64 Word = __atomic_load_n(&Entry->Object, __ATOMIC_SEQ_CST);
     PVOID Object = ObpObjectOf(Word);

@@ -285,7 +285,7 @@ VOID ObpReturnHandle(PWO_VIEW View, WO_INDEX Index)
     ObpUnlockShares(Thread);
 }
 
-/* The world has counted the handle; one that cannot be opened is returned. */
+/* The world has counted the handle; if it cannot be opened, the count is returned. */
 static ULONG ObpAdoptHandle(PWO_VIEW View, const WO_INHERITED *Inherited)
 {
     HANDLE Handle = ULongToHandle(Inherited->Handle);

@@ -366,7 +366,7 @@ static NTSTATUS ObpPrepareTarget(POBP_WALK Walk, ULONG Length)
     return STATUS_SUCCESS;
 }
 
-/* A candidate for what the path may lead to. NULL in Walk: nothing that the world has fits the request. */
+/* A candidate for the target of the path. NULL in Walk: nothing that the world has fits the request. */
 static NTSTATUS ObpPrepareCandidate(POBP_WALK Walk, BOOLEAN More)
 {
     POBJECT_TYPE Type = More ? &ObpDirectoryType : Walk->Request->Type;
@@ -481,7 +481,7 @@ static NTSTATUS ObpFindInWorld(POBP_STEP Step)
     return NT_SUCCESS(Status) ? STATUS_OBJECT_NAME_EXISTS : Status;
 }
 
-/* Of an object that no other thread knows yet. Types without dispatcher objects have one kind. */
+/* For an object that no other thread knows yet. Types without dispatcher objects share one kind. */
 static VOID ObpDescribe(PVOID Object, POBP_NEW New)
 {
     const OBP_SHARING *Sharing = ObpHeaderOf(Object)->Type->Sharing;

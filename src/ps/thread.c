@@ -42,8 +42,8 @@ static VOID PspRunExitRoutines(PKTHREAD Thread, BOOLEAN WasTerminated)
     }
 }
 
-/* Until the claim another thread may still terminate this one. Afterwards it would stop while the C library tears it
-   down, with locks of the C library held. HalExitThread ends in KiThreadExit. */
+/* Until the claim, another thread may still terminate this one. After it, a termination would stop the thread inside
+   the C library's teardown, with the C library's locks held. HalExitThread ends in KiThreadExit. */
 VOID PspExitThread(PETHREAD Thread, NTSTATUS ExitStatus)
 {
     Thread->Tcb.ExitStatus = ExitStatus;
@@ -367,7 +367,7 @@ static VOID PspNameHostThread(PETHREAD Thread, PCUNICODE_STRING Name)
     KiEnterDispatcher(Current);
     if (KiHoldHostThread(&Thread->Tcb, &ThreadId)) {
         HalSetThreadName(ThreadId, Host);
-        KTRACE_THREAD_NAME(&Thread->Tcb, Host); /* while held: a terminated thread leaves the trace under this name */
+        KTRACE_THREAD_NAME(&Thread->Tcb, Host); /* under the lock: a thread that is terminated now is traced under this name */
         KiReleaseHostThread(&Thread->Tcb);
     }
     KiExitDispatcher(Current);

@@ -288,7 +288,7 @@ ULONG RtlFindLongestRunClear(PRTL_BITMAP BitMapHeader, PULONG StartingIndex)
     return Run.NumberOfBits;
 }
 
-/* Inserts a run behind those that are as long, if there is room or it is longer than the last one. Returns the count. */
+/* Inserts a run after those of the same length, if there is room or the run is longer than the last one. Returns the count. */
 static ULONG RtlpInsertRun(PRTL_BITMAP_RUN Runs, ULONG Count, ULONG Room, RTL_BITMAP_RUN Run)
 {
     if (Count == Room && Runs[Room - 1].NumberOfBits >= Run.NumberOfBits) {

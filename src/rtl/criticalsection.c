@@ -129,10 +129,14 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
 static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
     ULONG SpinCount = *RtlpSpinCountOf(CriticalSection) & RTLP_SPIN_MASK;
+    KI_PARK_USE Use = KiIsNear(Thread) ? KiParkForNearPushLock : KiParkForPushLock;
     KI_PATIENCE Patience;
-    KiBeginLockPatience(&Patience, Thread, KiParkForCriticalSection);
-    KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[KiParkForCriticalSection].SpinCycles : 0);
-    while (KiStayAwake(&Patience, Thread, KiParkForCriticalSection)) {
+    KiBeginLockPatience(&Patience, Thread, Use);
+    KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[Use].SpinCycles : 0);
+    while (KiStayAwake(&Patience, Thread, Use)) {
+        if (Patience.Spins != 0) {
+            KiTimeLook(Thread, &Patience, (volatile ULONG *)&CriticalSection->LockCount);
+        }
         /* relaxed: a hint; the fetch_and has the acquire */
         if ((__atomic_load_n(&CriticalSection->LockCount, __ATOMIC_RELAXED) & RTLP_FREE) &&
             RtlpTryTake(CriticalSection)) {
@@ -422,7 +426,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
 }
 
 /* RecursionCount is not 1: the owner has entered it several times, or it is free. */
-FORCEINLINE NTSTATUS RtlpLeaveOnce(PRTL_CRITICAL_SECTION CriticalSection)
+static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveOnce(PRTL_CRITICAL_SECTION CriticalSection)
 {
     if (CriticalSection->RecursionCount <= 0) {
         return STATUS_RESOURCE_NOT_OWNED;
@@ -451,13 +455,9 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION Critic
 
 /* The public functions. */
 
-/* The section is not free. (The owner is read only now: reading it earlier would fetch the line twice if another
-   processor has it.) */
-static DECLSPEC_NOINLINE NTSTATUS RtlpEnterHeld(PRTL_CRITICAL_SECTION CriticalSection, PKTHREAD Thread)
+/* Apart, so that the constants of the first entry stay in its instructions. */
+static DECLSPEC_NOINLINE NTSTATUS RtlpEnterOwned(PRTL_CRITICAL_SECTION CriticalSection)
 {
-    if (RtlpReadOwner(CriticalSection) != Thread->ThreadId) {
-        return RtlpEnterSlow(CriticalSection);
-    }
     CriticalSection->RecursionCount += 1;
     return STATUS_SUCCESS;
 }
@@ -468,10 +468,17 @@ NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
     if (__builtin_expect(Thread == NULL || KiVerifierEnabled, FALSE)) {
         return RtlpEnterSlow(CriticalSection);
     }
-    if (__builtin_expect(!RtlpTryTake(CriticalSection), FALSE)) {
-        return RtlpEnterHeld(CriticalSection, Thread);
+    ULONG ThreadId = Thread->ThreadId;
+    /* The owner enters again without a locked instruction. Reading it fetches the line once, because it is fetched to be
+       written. */
+    HalPrefetchForWrite(&CriticalSection->LockCount);
+    if (__builtin_expect(RtlpReadOwner(CriticalSection) == ThreadId, FALSE)) {
+        return RtlpEnterOwned(CriticalSection);
     }
-    RtlpSetOwner(CriticalSection, Thread->ThreadId, 1);
+    if (__builtin_expect(!RtlpTryTake(CriticalSection), FALSE)) {
+        return RtlpEnterSlow(CriticalSection);
+    }
+    RtlpSetOwner(CriticalSection, ThreadId, 1);
     return STATUS_SUCCESS;
 }
 

@@ -15,7 +15,7 @@
  *  5. When it becomes free the oldest exclusive waiter gets it, or all waiting sharers.
  *  6. Converting to exclusive is immediate for the only sharer; another sharer releases its share and waits. Converting
  *     to shared keeps as many shares as there were acquires, and admits all waiting sharers.
- *  7. Releasing or converting what is not held that way raises STATUS_RESOURCE_NOT_OWNED.
+ *  7. Releasing or converting a resource that is not held that way raises STATUS_RESOURCE_NOT_OWNED.
  *  8. Acquiring and releasing allocate nothing. If an allocation fails, initializing raises the status and leaves
  *     nothing behind.
  *  9. DebugInfo is that of the section, and counts the waits for the resource too. A wait that lasts too long is
@@ -144,24 +144,6 @@ static BOOLEAN RtlpOwnAgain(PRTL_RESOURCE Resource)
     return TRUE;
 }
 
-static BOOLEAN RtlpTryShare(PRTL_RESOURCE Resource)
-{
-    if (Resource->NumberOfActive < 0) {
-        return RtlpOwnAgain(Resource);
-    }
-    Resource->NumberOfActive += 1;
-    return TRUE;
-}
-
-static BOOLEAN RtlpTryOwn(PRTL_RESOURCE Resource)
-{
-    if (Resource->NumberOfActive == 0) {
-        RtlpOwn(Resource);
-        return TRUE;
-    }
-    return RtlpOwnAgain(Resource);
-}
-
 /* Waiters that were handed the resource and have not noticed yet. */
 typedef struct _RTLP_ADMITTED {
     HANDLE Semaphore;
@@ -249,8 +231,10 @@ static VOID RtlpWaitToOwn(PRTL_RESOURCE Resource, PCSTR Function)
 FORCEINLINE BOOLEAN RtlpAcquireShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
     RtlpLockResource(Resource);
-    BOOLEAN Granted = RtlpTryShare(Resource);
-    if (!Granted && Wait) {
+    BOOLEAN Granted = Resource->NumberOfActive >= 0 || RtlpOwnAgain(Resource);
+    if (Resource->NumberOfActive >= 0) {
+        Resource->NumberOfActive += 1;
+    } else if (!Granted && Wait) {
         Resource->NumberOfWaitingShared += 1;
     }
     RtlpUnlockResource(Resource);
@@ -263,7 +247,12 @@ FORCEINLINE BOOLEAN RtlpAcquireShared(PRTL_RESOURCE Resource, BOOLEAN Wait)
 static BOOLEAN RtlpAcquireExclusive(PRTL_RESOURCE Resource, BOOLEAN Wait)
 {
     RtlpLockResource(Resource);
-    BOOLEAN Granted = RtlpTryOwn(Resource);
+    BOOLEAN Granted = TRUE;
+    if (Resource->NumberOfActive == 0) {
+        RtlpOwn(Resource);
+    } else {
+        Granted = RtlpOwnAgain(Resource);
+    }
     if (Granted || !Wait) {
         RtlpUnlockResource(Resource);
         return Granted;

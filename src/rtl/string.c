@@ -924,15 +924,6 @@ static ULONG RtlpDigit(ULONG Character)
     return Character >= 'A' && Character <= 'F' ? Character - 'A' + 10 : MAXULONG;
 }
 
-static ULONGLONG RtlpReadDigits(PRTLP_READER Reader, ULONG Base)
-{
-    ULONGLONG Value = 0;
-    for (ULONG Digit; (Digit = RtlpDigit(RtlpPeek(Reader))) < Base; RtlpSkip(Reader)) {
-        Value = Value * Base + Digit;
-    }
-    return Value;
-}
-
 static NTSTATUS RtlpReadNumber(PRTLP_READER Reader, ULONG Base, PULONGLONG Value)
 {
     BOOLEAN Negative;
@@ -946,7 +937,11 @@ static NTSTATUS RtlpReadNumber(PRTLP_READER Reader, ULONG Base, PULONGLONG Value
     if (!Negative) {
         RtlpSkipIf(Reader, '+');
     }
-    *Value = RtlpReadDigits(Reader, Base == 0 ? RtlpReadBase(Reader) : Base);
+    Base = Base == 0 ? RtlpReadBase(Reader) : Base;
+    *Value = 0;
+    for (ULONG Digit; (Digit = RtlpDigit(RtlpPeek(Reader))) < Base; RtlpSkip(Reader)) {
+        *Value = *Value * Base + Digit;
+    }
     *Value = Negative ? 0 - *Value : *Value;
     return STATUS_SUCCESS;
 }

@@ -9,19 +9,12 @@
 
 #include "../ex/text.h"
 
-/* The link that leads to a node from its parent; NULL for a root. */
-static PRTL_SPLAY_LINKS *RtlpSplayLinkTo(PRTL_SPLAY_LINKS Node)
-{
-    if (RtlIsRoot(Node)) {
-        return NULL;
-    }
-    return RtlIsLeftChild(Node) ? &Node->Parent->LeftChild : &Node->Parent->RightChild;
-}
-
 /* Replaces a node by another one, or by NULL. */
 static VOID RtlpReplaceSplay(PRTL_SPLAY_LINKS Old, PRTL_SPLAY_LINKS New)
 {
-    PRTL_SPLAY_LINKS *Link = RtlpSplayLinkTo(Old);
+    PRTL_SPLAY_LINKS *Link = RtlIsRoot(Old)        ? NULL
+                             : RtlIsLeftChild(Old) ? &Old->Parent->LeftChild
+                                                   : &Old->Parent->RightChild;
     if (Link != NULL) {
         *Link = New;
     }

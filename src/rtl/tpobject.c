@@ -237,6 +237,23 @@ BOOLEAN TppAddPending(PTPP_OBJECT Object, BOOLEAN PoolLocked)
     return TRUE;
 }
 
+/* The object's task is about to leave the queue, or has left it. Replaces: the callback takes over the place in Running of
+   another one, which has ended. FALSE: none is pending. */
+static BOOLEAN TppBegin(PTPP_OBJECT Object, BOOLEAN Replaces, ULONG64 *New)
+{
+    ULONG64 State = TppReadState(Object);
+    ULONG64 Pending;
+    do {
+        Pending = State & TPP_PENDING_MASK;
+        *New = State;
+        if (Pending != 0) {
+            *New += (Replaces ? 0 : TPP_RUNNING_ONE) - TPP_PENDING_ONE;
+        }
+        *New = Pending > 1 ? *New : *New & ~TPP_LINKED;
+    } while (!TppChangeState(Object, &State, *New));
+    return Pending != 0;
+}
+
 /*
  * Objects with sources have results, so their callback and its result are taken together under the lock: otherwise a
  * cancel in between would take the result. The lock needs a hold, since a cancel may have ended the task's claim.
@@ -245,7 +262,6 @@ BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
 {
     BOOLEAN HasSources = Object->Type->Collect != NULL;
     PKTHREAD Thread = KiCurrentThread();
-    ULONG64 Pending;
     ULONG64 New;
 
     KiEnterDispatcher(Thread);
@@ -253,18 +269,13 @@ BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
         __atomic_fetch_add(&Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
         KiAcquireLock(&Object->Lock);
     }
-    ULONG64 State = TppReadState(Object);
-    do {
-        Pending = State & TPP_PENDING_MASK;
-        New = Pending != 0 ? State - TPP_PENDING_ONE + TPP_RUNNING_ONE : State;
-        New = Pending > 1 ? New : New & ~TPP_LINKED;
-    } while (!TppChangeState(Object, &State, New));
+    BOOLEAN Begun = TppBegin(Object, FALSE, &New);
     if (New & TPP_LINKED) {
         TppQueueTask(Object, FALSE);
     }
     *Result = STATUS_WAIT_0;
     if (HasSources) {
-        if (Pending != 0 && Object->PendingTimeouts != 0) {
+        if (Begun && Object->PendingTimeouts != 0) {
             Object->PendingTimeouts -= 1;
             *Result = STATUS_TIMEOUT;
         }
@@ -276,10 +287,27 @@ BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result)
     } else if (New == TPP_CLOSED) {
         TppDelete(Object);
     }
-    return Pending != 0;
+    return Begun;
 }
 
-static VOID TppFinish(PTPP_OBJECT Object)
+/* For KiTakeNextEntry: begins a callback of a task without sources while it is in the queue. TRUE: more are pending. */
+BOOLEAN TppClaim(PLIST_ENTRY Entry, PVOID Context)
+{
+    PTPP_NEXT Next = Context;
+    PTPP_PACKET Packet = CONTAINING_RECORD(Entry, TPP_PACKET, Entry);
+    PTPP_OBJECT Object = CONTAINING_RECORD(Packet, TPP_OBJECT, Task);
+    if (Packet->Kind != TppTaskPacket || Object->Type->Collect != NULL) {
+        return FALSE;
+    }
+    Next->Claimed = Object;
+    Next->Begun = TppBegin(Object, Object == Next->Ended, &Next->State);
+    if (Next->Begun && Object == Next->Ended) {
+        Next->Ended = NULL;
+    }
+    return (Next->State & TPP_LINKED) != 0;
+}
+
+VOID TppFinish(PTPP_OBJECT Object)
 {
     ULONG64 State = TppReadState(Object);
     ULONG64 New;
@@ -393,7 +421,23 @@ static VOID TppComplete(PTP_CALLBACK_INSTANCE Instance)
     }
 }
 
-VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
+/* The callback has returned, or its thread has ended. Returns the object that still counts it in Running, or NULL. */
+static PTPP_OBJECT TppLeaveCallback(PTP_CALLBACK_INSTANCE Instance)
+{
+    PTPP_OBJECT Held = Instance->Held;
+    PTPP_OBJECT Object = Instance->Object;
+    if (Held != NULL && Held->Type->Executed != NULL) {
+        Held->Type->Executed(Held);
+    }
+    Instance->Held = NULL;
+    Instance->Object = NULL;
+    if (Held != NULL) {
+        TppDropHold(Held);
+    }
+    return Object;
+}
+
+PTPP_OBJECT TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
 {
     PTP_CALLBACK_INSTANCE Instance = &Worker->Instance;
     PTP_SIMPLE_CALLBACK FinalizationCallback = Object->FinalizationCallback;
@@ -427,21 +471,12 @@ VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result)
     KiEndCallback(Thread, &Noted, KiCallbackPool, Callback); /* after the completion actions in TppComplete */
     KiEnterService(Thread);
     TppReadyPool(Worker->Pool); /* the callback may have forked */
-    TppEndCallback(Instance);
+    return TppLeaveCallback(Instance);
 }
 
 VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance)
 {
-    PTPP_OBJECT Held = Instance->Held;
-    PTPP_OBJECT Object = Instance->Object;
-    if (Held != NULL && Held->Type->Executed != NULL) {
-        Held->Type->Executed(Held);
-    }
-    Instance->Held = NULL;
-    Instance->Object = NULL;
-    if (Held != NULL) {
-        TppDropHold(Held);
-    }
+    PTPP_OBJECT Object = TppLeaveCallback(Instance);
     if (Object != NULL) {
         TppFinish(Object);
     }

@@ -23,9 +23,10 @@
  *
  *   armed        TppArm registers the source with a kernel object; the signal queues the source's packet
  *   pending      TppAddPending counts it and queues the task
- *   taken        TppWorkerThread removes a packet; TppTake (task) or TppArrive (source) makes the callback Running
+ *   taken        TppWorkerThread removes a packet; TppTake, TppClaim (task) or TppArrive (source) makes the callback
+ *                Running
  *   running      TppRunCallback calls Execute, then the completion actions
- *   ended        TppEndCallback; TppFinish removes it from Running and wakes threads that wait for the object
+ *   ended        TppLeaveCallback; TppFinish removes it from Running and wakes threads that wait for the object
  *
  * A source that has fired becomes pending when its object is set again, closed or waited for: the documents say that
  * callbacks already queued still occur. A packet that a worker holds at that moment becomes stale.
@@ -205,8 +206,22 @@ typedef struct _TPP_WORKER {
     PKTHREAD Thread;
     BOOLEAN Busy;
     BOOLEAN Persistent; /* has run a callback whose thread must stay */
+    volatile ULONG Begun; /* packets so far; it wraps. Written by the thread alone */
     TP_CALLBACK_INSTANCE Instance;
 } TPP_WORKER, *PTPP_WORKER;
+
+/*
+ * How a worker goes from one callback to the next. A work object with more callbacks pending stays in the queue: the
+ * worker begins one while the queue is locked, so the task is not removed and inserted again. And if it is the object
+ * whose callback has just ended, Running need not change: one compare-exchange ends one callback and begins the next.
+ * So the end of a callback is counted only after the worker has looked at the queue.
+ */
+typedef struct _TPP_NEXT {
+    PTPP_OBJECT Ended;   /* still counts in Running the callback that has ended; or NULL */
+    PTPP_OBJECT Claimed; /* by TppClaim; NULL: the packet was removed, and nothing else */
+    ULONG64 State;       /* of Claimed, after it */
+    BOOLEAN Begun;       /* one callback of Claimed is now Running */
+} TPP_NEXT, *PTPP_NEXT;
 
 /*
  * Objects of high or low priority are not queued themselves: they are listed in a lane, and one packet in the queue
@@ -225,42 +240,40 @@ typedef enum _TPP_LANE_NUMBER { TppExpressLane, TppSlowLane, TppMaximumLane } TP
 /*
  * The threads of a pool, one word:
  *
- *      63                    32 31            16 15             0
- *     +------------------------+----------------+----------------+
- *     |         Begun          |      Busy      |    Workers     |
- *     +------------------------+----------------+----------------+
+ *      31            16 15             0
+ *     +----------------+----------------+
+ *     |      Busy      |    Workers     |
+ *     +----------------+----------------+
  *
- *   Begun   packets removed from the queue so far; it wraps
- *   Busy    threads that serve a packet
+ *   Busy    threads that serve packets: from the packet that a wait has returned to the first time that the queue has
+ *           none for the thread. In between it changes nothing that other threads change too, but the queue and objects
  *
  * 1. Once there is a thread, one is idle or starting, unless the maximum is reached: a thread that begins a packet and
  *    leaves none idle starts the next, and an idle one ends only if another remains. So packets that the kernel queues
  *    always find a thread.
  * 2. The KQUEUE lets one thread run per processor, and one more for each that blocks in a wait. It does not see threads
  *    that block in the host or compute for long: while Limit threads are busy a timer ticks, and if packets are queued
- *    and none was removed since the last tick, Limit grows by one.
+ *    and no worker has begun one since the last tick, Limit grows by one.
  * 3. An object is allocated together with the pool's first thread or not at all, and that thread stays. The tick
  *    retries where a further thread could not be started, or one was lost in a callback.
  */
-#define TPP_WORKERS(Word) ((ULONG)(Word) & 0xffff)
-#define TPP_BUSY(Word) ((ULONG)(Word) >> 16)
-#define TPP_BEGUN(Word) ((ULONG)((Word) >> 32))
-#define TPP_WORKER_ONE ((ULONG64)1)
-#define TPP_BUSY_ONE ((ULONG64)1 << 16)
-#define TPP_BEGUN_ONE ((ULONG64)1 << 32)
+#define TPP_WORKERS(Word) ((Word) & 0xffff)
+#define TPP_BUSY(Word) ((Word) >> 16)
+#define TPP_WORKER_ONE 1u
+#define TPP_BUSY_ONE (1u << 16)
 
 #define TPP_MOST_THREADS 0x7ff0 /* fits in Running and Holds */
 #define TPP_DEFAULT_THREADS 500
 
 struct _TP_POOL {
     KQUEUE Queue DECLSPEC_ALIGN(KI_CACHE_LINE);
-    volatile ULONG64 Threads DECLSPEC_ALIGN(KI_CACHE_LINE);
+    volatile ULONG Threads DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG ProcessId DECLSPEC_ALIGN(KI_CACHE_LINE); /* whose threads are counted; 0: not initialized */
     volatile ULONG Maximum;
     volatile ULONG Minimum;
     volatile ULONG Limit;       /* a copy of Queue.MaximumCount, read without the queue's lock */
     volatile ULONG Ticking;     /* the timer is set or its DPC runs */
-    volatile ULONG LastBegun;   /* Begun at the last tick */
+    ULONG LastBegun;            /* the sum of the workers' Begun at the last tick; under Lock */
     volatile LONG References;   /* one for the program, one for each object */
     volatile LONG Lifetime;     /* one for References, one for each thread, one for Ticking */
     KI_LOCK Lock;
@@ -305,8 +318,10 @@ VOID TppDropHold(PTPP_OBJECT Object);
 BOOLEAN TppAddPending(PTPP_OBJECT Object, BOOLEAN PoolLocked); /* FALSE: too many are pending */
 BOOLEAN TppTake(PTPP_OBJECT Object, PULONG Result); /* after its task was removed; TRUE: one callback is now Running */
 VOID TppPutBack(PTPP_OBJECT Object, ULONG Result);  /* a Running callback that has not begun becomes pending again */
-VOID TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result);
-VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance);
+BOOLEAN TppClaim(PLIST_ENTRY Entry, PVOID Next);
+PTPP_OBJECT TppRunCallback(PTPP_WORKER Worker, PTPP_OBJECT Object, ULONG Result); /* returns the object for TppFinish, or NULL */
+VOID TppFinish(PTPP_OBJECT Object);
+VOID TppEndCallback(PTP_CALLBACK_INSTANCE Instance); /* its thread has ended */
 VOID TppWaitForCallbacks(PTPP_OBJECT Object, BOOLEAN Cancel);
 BOOLEAN TppClose(PTPP_OBJECT Object, TPP_CLOSER Closer); /* TRUE: a callback is pending or running */
 NTSTATUS TppSubmitOnce(TPP_EXECUTE *Execute, PVOID Callback, PVOID Context, PTP_CALLBACK_ENVIRON Environ);

@@ -96,12 +96,12 @@ static ULONG TppMaximumOf(PTP_POOL Pool)
     return __atomic_load_n(&Pool->Maximum, __ATOMIC_RELAXED);
 }
 
-static BOOLEAN TppLacksThread(PTP_POOL Pool, ULONG64 Threads)
+static BOOLEAN TppLacksThread(PTP_POOL Pool, ULONG Threads)
 {
     return TPP_WORKERS(Threads) == TPP_BUSY(Threads) && TPP_WORKERS(Threads) < TppMaximumOf(Pool);
 }
 
-static BOOLEAN TppMayRaiseLimit(PTP_POOL Pool, ULONG64 Threads)
+static BOOLEAN TppMayRaiseLimit(PTP_POOL Pool, ULONG Threads)
 {
     ULONG Limit = __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED); /* relaxed: advisory only, everywhere */
     return TPP_BUSY(Threads) >= Limit && Limit < TppMaximumOf(Pool);
@@ -128,7 +128,7 @@ static VOID TppStartTicking(PTP_POOL Pool)
 /* After a change of Threads. A raised limit needs ticks until it is back to normal. */
 static VOID TppTickIfNeeded(PTP_POOL Pool)
 {
-    ULONG64 Threads = __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST);
+    ULONG Threads = __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST);
     BOOLEAN Needed = TppMayRaiseLimit(Pool, Threads) || TppLacksThread(Pool, Threads) ||
                      __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED) != KeNumberProcessors;
     if (Needed && !__atomic_load_n(&Pool->Ticking, __ATOMIC_SEQ_CST)) {
@@ -147,19 +147,32 @@ static VOID TppReleaseLifetime(PTP_POOL Pool)
 
 static VOID TppEnsureThread(PTP_POOL Pool);
 
+/* TRUE: no worker has begun a packet since the last call. A worker that has ended meanwhile looks like one that has. */
+static BOOLEAN TppIsStuck(PTP_POOL Pool)
+{
+    ULONG Begun = 0;
+    PKTHREAD Thread = KiEnterLocked(&Pool->Lock);
+    for (PLIST_ENTRY Entry = Pool->WorkerListHead.Flink; Entry != &Pool->WorkerListHead; Entry = Entry->Flink) {
+        Begun += __atomic_load_n(&CONTAINING_RECORD(Entry, TPP_WORKER, Entry)->Begun, __ATOMIC_RELAXED);
+    }
+    BOOLEAN Stuck = Begun == Pool->LastBegun;
+    Pool->LastBegun = Begun;
+    KiExitLocked(&Pool->Lock, Thread);
+    return Stuck;
+}
+
 static VOID TppTick(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     PTP_POOL Pool = DeferredContext;
-    ULONG64 Threads = __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST);
+    ULONG Threads = __atomic_load_n(&Pool->Threads, __ATOMIC_SEQ_CST);
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
     /* relaxed: a released pool needs no ticks, and a spurious one is harmless */
     if (__atomic_load_n(&Pool->References, __ATOMIC_RELAXED) != 0) {
-        /* relaxed: a late tick may overlap the next one */
-        ULONG LastBegun = __atomic_exchange_n(&Pool->LastBegun, TPP_BEGUN(Threads), __ATOMIC_RELAXED);
+        BOOLEAN Stuck = TppIsStuck(Pool);
         TppEnsureThread(Pool);
-        if (LastBegun == TPP_BEGUN(Threads) && TppHasBacklog(Pool) && TppMayRaiseLimit(Pool, Threads)) {
+        if (Stuck && TppHasBacklog(Pool) && TppMayRaiseLimit(Pool, Threads)) {
             TppSetLimit(Pool, __atomic_load_n(&Pool->Limit, __ATOMIC_RELAXED) + 1);
         } else if (TPP_BUSY(Threads) < KeNumberProcessors) {
             TppSetLimit(Pool, KeNumberProcessors);
@@ -173,7 +186,7 @@ static VOID TppTick(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
 /* The threads. */
 
 /* seq_cst, for every change of the word: see the tick above */
-static BOOLEAN TppChangeThreads(PTP_POOL Pool, ULONG64 *Word, ULONG64 New)
+static BOOLEAN TppChangeThreads(PTP_POOL Pool, ULONG *Word, ULONG New)
 {
     return __atomic_compare_exchange_n(&Pool->Threads, Word, New, FALSE, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -193,7 +206,7 @@ static VOID TppDischarge(PTPP_WORKER Worker)
 static BOOLEAN TppMayLeave(PTPP_WORKER Worker, BOOLEAN WasIdleForLong)
 {
     PTP_POOL Pool = Worker->Pool;
-    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    ULONG Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
     for (;;) {
         ULONG Workers = TPP_WORKERS(Word);
         BOOLEAN Unneeded = WasIdleForLong && !Worker->Persistent && Workers - TPP_BUSY(Word) > 1 &&
@@ -207,20 +220,22 @@ static BOOLEAN TppMayLeave(PTPP_WORKER Worker, BOOLEAN WasIdleForLong)
     }
 }
 
-static VOID TppServePacket(PTPP_WORKER Worker, PTPP_PACKET Packet)
+static VOID TppServePacket(PTPP_WORKER Worker, PTPP_PACKET Packet, PTPP_NEXT Next)
 {
     PTP_POOL Pool = Worker->Pool;
     PTPP_OBJECT Object = CONTAINING_RECORD(Packet, TPP_OBJECT, Task);
+    ULONG Result = STATUS_WAIT_0;
     BOOLEAN Begun;
-    ULONG Result;
 
-    Worker->Busy = TRUE;
-    ULONG64 Word = __atomic_add_fetch(&Pool->Threads, TPP_BUSY_ONE + TPP_BEGUN_ONE, __ATOMIC_SEQ_CST);
-    if (TPP_WORKERS(Word) == TPP_BUSY(Word)) {
-        TppEnsureThread(Pool);
-    }
-    TppTickIfNeeded(Pool);
-    if (Packet->Kind == TppSourcePacket) {
+    /* relaxed: advisory only */
+    __atomic_store_n(&Worker->Begun, Worker->Begun + 1, __ATOMIC_RELAXED);
+    if (Next->Claimed != NULL) {
+        Begun = Next->Begun;
+        Next->Claimed = NULL;
+        if (Next->State == TPP_CLOSED) {
+            TppDelete(Object);
+        }
+    } else if (Packet->Kind == TppSourcePacket) {
         PTPP_SOURCE Source = CONTAINING_RECORD(Packet, TPP_SOURCE, Notification.QueueListEntry);
         Object = Source->Object;
         Begun = TppArrive(Source, &Result);
@@ -233,7 +248,33 @@ static VOID TppServePacket(PTPP_WORKER Worker, PTPP_PACKET Packet)
     if (Begun && KiIsExiting(KiCurrentThread())) {
         TppPutBack(Object, Result);
     } else if (Begun) {
-        TppRunCallback(Worker, Object, Result);
+        Next->Ended = TppRunCallback(Worker, Object, Result);
+    }
+}
+
+/* Serves a packet that a wait has returned, and those that need no wait. */
+static VOID TppServePackets(PTPP_WORKER Worker, PLIST_ENTRY Entry)
+{
+    PTP_POOL Pool = Worker->Pool;
+    PKTHREAD Thread = KiCurrentThread();
+    TPP_NEXT Next = {.Ended = NULL};
+
+    Worker->Busy = TRUE;
+    ULONG Word = __atomic_add_fetch(&Pool->Threads, TPP_BUSY_ONE, __ATOMIC_SEQ_CST);
+    if (TPP_WORKERS(Word) == TPP_BUSY(Word)) {
+        TppEnsureThread(Pool);
+    }
+    TppTickIfNeeded(Pool);
+    while (Entry != NULL) {
+        TppServePacket(Worker, CONTAINING_RECORD(Entry, TPP_PACKET, Entry), &Next);
+        Entry = NULL;
+        if (!KiIsDeliveryPending(Thread) && TppQueryThreads(Pool) <= TppMaximumOf(Pool)) {
+            Entry = KiTakeNextEntry(&Pool->Queue, TppClaim, &Next);
+        }
+        if (Next.Ended != NULL) {
+            TppFinish(Next.Ended);
+            Next.Ended = NULL;
+        }
     }
     Worker->Busy = FALSE;
     __atomic_fetch_sub(&Pool->Threads, TPP_BUSY_ONE, __ATOMIC_SEQ_CST);
@@ -267,7 +308,7 @@ static VOID TppWorkerThread(PVOID Context)
             Leaves = TRUE;
             break;
         default:
-            TppServePacket(Worker, CONTAINING_RECORD(Entry, TPP_PACKET, Entry));
+            TppServePackets(Worker, Entry);
             Leaves = TppMayLeave(Worker, FALSE);
             break;
         }
@@ -336,7 +377,7 @@ static NTSTATUS TppStartWorker(PTP_POOL Pool)
 static VOID TppEnsureThread(PTP_POOL Pool)
 {
     /* relaxed: a thread that becomes busy at this moment ensures the next one itself */
-    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    ULONG Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
     if (!TppLacksThread(Pool, Word)) {
         return;
     }
@@ -358,7 +399,7 @@ NTSTATUS TppStartMinimum(PTP_POOL Pool, ULONG Count)
     PKTHREAD Thread = KiCurrentThread();
     NTSTATUS Status = STATUS_SUCCESS;
     KiEnterService(Thread);
-    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    ULONG Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
     while (NT_SUCCESS(Status) && TPP_WORKERS(Word) < Count) {
         if (TppChangeThreads(Pool, &Word, Word + TPP_WORKER_ONE)) {
             Status = TppStartWorker(Pool);
@@ -377,7 +418,7 @@ BOOLEAN TppRunUncounted(PTPP_WORKER Worker)
     KiLeaveQueue(Thread);
     KiExitDispatcher(Thread);
     TppReadyPool(Pool); /* the callback may have forked */
-    ULONG64 Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
+    ULONG Word = __atomic_load_n(&Pool->Threads, __ATOMIC_RELAXED);
     return TPP_WORKERS(Word) > TPP_BUSY(Word);
 }
 
@@ -402,7 +443,7 @@ static VOID TppInitializePool(PTP_POOL Pool)
 /* In a forked child, with the pool's lock. The workers of the lost threads go to Lost. */
 static VOID TppRepairWorkers(PTP_POOL Pool, PLIST_ENTRY Lost)
 {
-    ULONG64 Word = 0;
+    ULONG Word = 0;
     PLIST_ENTRY Next;
     for (PLIST_ENTRY Entry = Pool->WorkerListHead.Flink; Entry != &Pool->WorkerListHead; Entry = Next) {
         PTPP_WORKER Worker = CONTAINING_RECORD(Entry, TPP_WORKER, Entry);

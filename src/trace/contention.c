@@ -1,8 +1,8 @@
 /*
  * contention.c: records contended acquires, and the holds that they waited for.
  *
- * An uncontended acquire and its release have no hook. What is known of a hold is the part that others waited for, from
- * the later of two moments, when the owner acquired the lock and when the first waiter arrived, to the release:
+ * An uncontended acquire and its release have no hook. A hold counts only as far as others waited for it, from the later of two
+ * moments, when the owner acquired the lock and when the first waiter arrived, to the release:
  *
  *     owner     |------------------ holds ------------------|
  *     waiters            |------------ waits ---------------|--- holds ---|
@@ -300,14 +300,6 @@ static VOID TracepCountTime(PTRACE_CONTENTION_ENTRY Entry, ULONG64 Time)
 
 /* Acquires. */
 
-/* One that began in an earlier recording is forgotten. */
-static PTRACE_CONTENTION_ENTRY TracepEntryOf(const TRACE_CONTENTION *Contention)
-{
-    BOOLEAN Counts = Contention->Entry != NULL && TracepRecords(TraceContention) &&
-                     Contention->Begin >= TraceRecording[TraceContention].File->Start;
-    return Counts ? Contention->Entry : NULL;
-}
-
 static VOID TracepEnterEntry(PTRACE_CONTENTION Contention, PTRACE_CONTENTION_ENTRY Entry, ULONG Owner)
 {
     Contention->Entry = Entry;
@@ -324,9 +316,12 @@ static VOID TracepEndAcquire(PKTHREAD Thread, const TRACE_CONTENTION *Contention
         return;
     }
     ULONG64 Now = HalQueryNanoseconds();
-    PTRACE_CONTENTION_ENTRY Entry = TracepEntryOf(Contention);
+    /* an acquire that began in an earlier recording is not counted */
+    PTRACE_CONTENTION_ENTRY Entry = Contention->Entry;
+    BOOLEAN Counts = Entry != NULL && TracepRecords(TraceContention) &&
+                     Contention->Begin >= TraceRecording[TraceContention].File->Start;
     TracepRemoveWaiter(Thread, Contention, Now, Acquired);
-    if (Entry != NULL) {
+    if (Counts) {
         TracepCountTime(Entry, Now - Contention->Begin);
         __atomic_fetch_sub(&Entry->Waiting, 1, __ATOMIC_RELAXED);
     }
@@ -488,7 +483,8 @@ VOID TraceReleasing(PVOID Lock, KI_LOCK_KIND Kind, BOOLEAN Exclusive, PKTHREAD H
     Own->Releases += 1;
 }
 
-/* If no next owner has been seen it may be one that did not wait: its hold began after this one at the earliest. */
+/* If no next owner has been seen, it may be a thread that did not wait: its hold began after this one at the
+   earliest. */
 static VOID TracepEndHold(PKTHREAD Thread, const TRACE_RELEASE *Release)
 {
     KiEnterDispatcher(Thread);

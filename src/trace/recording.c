@@ -78,7 +78,7 @@ static VOID TracepAskHostForName(PTRACE_TRACK Track)
     memcpy(Track->Name, Name, sizeof(Name));
 }
 
-/* One that an ended thread left, else a new one. NULL: there is no room. */
+/* Reuses the track of an ended thread, or takes a new one. NULL: there is no room. */
 static PTRACE_TRACK TracepTakeTrack(PTRACE_FILE File)
 {
     PTRACE_TRACK Track;
@@ -112,7 +112,7 @@ static PTRACE_TRACK TracepTakeTrack(PTRACE_FILE File)
     return Track;
 }
 
-/* What the thread began in an earlier recording, and ended after that had stopped, is no longer open. */
+/* An event that began in an earlier recording and ended after that one had stopped is no longer open. */
 static VOID TracepJoinRecording(PKTHREAD Thread, PTRACE_TRACK Track)
 {
     ULONG Beginnings = TraceRecording[TraceEvents].Beginnings;
@@ -297,8 +297,8 @@ VOID TracepCloseEvent(PKTHREAD Thread)
     }
 }
 
-/* What the thread had open becomes events, then its name does. The host alone may know the name that a living thread has
-   by now. A thread that was terminated inside TracepRecord has left Busy set. */
+/* Records the thread's open waits as events, then its name. While the thread lives, only the host knows its current name. A
+   thread that was terminated inside TracepRecord has left Busy set. */
 VOID TraceThreadEnd(PKTHREAD Thread)
 {
     PTRACE_TRACK Track = TracepThread(Thread)->Track;
@@ -713,7 +713,7 @@ static BOOLEAN TracepConvert(PTRACE_RECORDING Recording, PTRACEP_BUFFER Buffer, 
     return Written;
 }
 
-/* Writes what the user named, if the recording is not that file itself. */
+/* Writes the output that the user named, unless the recording is that file itself. */
 static VOID TracepWriteOutput(PTRACE_RECORDING Recording, BOOLEAN Orderly)
 {
     static TRACEP_BUFFER Buffer;

@@ -10,7 +10,6 @@
 #include "../ps/psp.h"
 
 /* error.c */
-VOID BaseSetLastError(ULONG Error);
 ULONG BaseSetLastNTError(NTSTATUS Status); /* returns the Win32 error */
 BOOL BaseBoolStatus(NTSTATUS Status);      /* TRUE, or FALSE with the last error set */
 

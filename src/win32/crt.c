@@ -23,7 +23,7 @@ static volatile _invalid_parameter_handler BaseInvalidParameterHandler;
 
 _invalid_parameter_handler _set_invalid_parameter_handler(_invalid_parameter_handler _Handler)
 {
-    /* acq_rel: a caller that reads the handler sees what it uses */
+    /* acq_rel: a thread that reads the handler also sees the data that it uses */
     return __atomic_exchange_n(&BaseInvalidParameterHandler, _Handler, __ATOMIC_ACQ_REL);
 }
 
@@ -298,7 +298,7 @@ static BOOLEAN BaseIsOfHost(PCSTR Format)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-/* The length of the whole text; -1: the format is wrong. Does not terminate what it stores. */
+/* The length of the whole text; -1: the format is wrong. Stores no terminator. */
 static int BaseFormatBytes(CHAR *Buffer, size_t Room, PCSTR Format, va_list Arguments)
 {
     EXP_OUTPUT Output = {.Buffer = Buffer, .Room = Room};

@@ -9,15 +9,10 @@
 #define BASE_LONGEST_TEXT 128
 #define BASE_WIN32_HRESULT 0x80070000u
 
-VOID BaseSetLastError(ULONG Error)
-{
-    RtlSetLastWin32Error(Error);
-}
-
 ULONG BaseSetLastNTError(NTSTATUS Status)
 {
     ULONG Error = RtlNtStatusToDosError(Status);
-    BaseSetLastError(Error);
+    RtlSetLastWin32Error(Error);
     return Error;
 }
 
@@ -37,18 +32,18 @@ DWORD GetLastError(VOID)
 
 VOID SetLastError(DWORD dwErrCode)
 {
-    BaseSetLastError(dwErrCode);
+    RtlSetLastWin32Error(dwErrCode);
 }
 
 VOID SetLastErrorEx(DWORD dwErrCode, DWORD dwType)
 {
     UNREFERENCED_PARAMETER(dwType);
-    BaseSetLastError(dwErrCode);
+    RtlSetLastWin32Error(dwErrCode);
 }
 
 VOID RestoreLastError(DWORD dwErrCode)
 {
-    BaseSetLastError(dwErrCode);
+    RtlSetLastWin32Error(dwErrCode);
 }
 
 /* Texts. */
@@ -354,12 +349,12 @@ static SIZE_T BaseFormatText(DWORD Flags, ULONG Error, PSTR Text)
 {
     PCSTR Name;
     if (!(Flags & FORMAT_MESSAGE_FROM_SYSTEM) || Flags & FORMAT_MESSAGE_FROM_STRING) {
-        BaseSetLastError(Flags & FORMAT_MESSAGE_FROM_STRING ? ERROR_NOT_SUPPORTED : ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(Flags & FORMAT_MESSAGE_FROM_STRING ? ERROR_NOT_SUPPORTED : ERROR_INVALID_PARAMETER);
         return 0;
     }
     Name = BaseNameOfError((Error & 0xFFFF0000u) == BASE_WIN32_HRESULT ? Error & 0xFFFF : Error);
     if (Name == NULL) {
-        BaseSetLastError(ERROR_MR_MID_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_MR_MID_NOT_FOUND);
         return 0;
     }
     SIZE_T Length = 0;
@@ -376,7 +371,7 @@ static PVOID BaseMessageBuffer(DWORD Flags, PVOID Buffer, SIZE_T Room, SIZE_T Ne
 {
     PVOID Memory;
     if (Buffer == NULL || (!(Flags & FORMAT_MESSAGE_ALLOCATE_BUFFER) && Room < Needed)) {
-        BaseSetLastError(Buffer == NULL ? ERROR_INVALID_PARAMETER : ERROR_INSUFFICIENT_BUFFER);
+        RtlSetLastWin32Error(Buffer == NULL ? ERROR_INVALID_PARAMETER : ERROR_INSUFFICIENT_BUFFER);
         return NULL;
     }
     if (!(Flags & FORMAT_MESSAGE_ALLOCATE_BUFFER)) {

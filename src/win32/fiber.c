@@ -184,7 +184,7 @@ static PBASE_FIBER BaseAllocateFiber(LPVOID Parameter)
 {
     PBASE_FIBER Fiber = HalAllocate(sizeof(*Fiber), MEMORY_ALLOCATION_ALIGNMENT);
     if (Fiber == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
         return NULL;
     }
     BaseWatchThreadExits();
@@ -196,7 +196,7 @@ static PBASE_FIBER BaseAllocateFiber(LPVOID Parameter)
 static BOOLEAN BaseAreFiberFlags(DWORD Flags)
 {
     if ((Flags & ~(DWORD)FIBER_FLAG_FLOAT_SWITCH) != 0) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     return TRUE;
@@ -210,7 +210,7 @@ LPVOID ConvertThreadToFiberEx(LPVOID lpParameter, DWORD dwFlags)
         return NULL;
     }
     if (Own->Fiber != NULL) {
-        BaseSetLastError(ERROR_ALREADY_FIBER);
+        RtlSetLastWin32Error(ERROR_ALREADY_FIBER);
         return NULL;
     }
     Fiber = BaseAllocateFiber(lpParameter);
@@ -237,7 +237,7 @@ BOOL ConvertFiberToThread(VOID)
     PBASE_THREAD Own = BaseCurrentThread();
     PBASE_FIBER Fiber = Own->Fiber;
     if (Fiber == NULL) {
-        BaseSetLastError(ERROR_ALREADY_THREAD);
+        RtlSetLastWin32Error(ERROR_ALREADY_THREAD);
         return FALSE;
     }
     BaseForgetThreadFiber(Fiber);

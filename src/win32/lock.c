@@ -136,7 +136,7 @@ BOOL InitOnceComplete(LPINIT_ONCE lpInitOnce, DWORD dwFlags, LPVOID lpContext)
 BOOL InitializeSynchronizationBarrier(LPSYNCHRONIZATION_BARRIER lpBarrier, LONG lTotalThreads, LONG lSpinCount)
 {
     if (lTotalThreads <= 0 || lSpinCount < -1) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     return BaseBoolStatus(RtlInitBarrier(lpBarrier, (ULONG)lTotalThreads, (ULONG)lSpinCount));

@@ -93,7 +93,7 @@ static PVOID BaseAllocationFailed(DWORD Flags)
     if (Flags & HEAP_GENERATE_EXCEPTIONS) {
         RtlRaiseStatus(STATUS_NO_MEMORY);
     }
-    BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     return NULL;
 }
 
@@ -106,7 +106,7 @@ HANDLE HeapCreate(DWORD flOptions, SIZE_T dwInitialSize, SIZE_T dwMaximumSize)
 {
     PBASE_HEAP Heap = NULL;
     if (dwMaximumSize != 0 && dwInitialSize > dwMaximumSize) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return NULL;
     }
     Heap = HalAllocate(sizeof(*Heap), MEMORY_ALLOCATION_ALIGNMENT);
@@ -129,7 +129,7 @@ BOOL HeapDestroy(HANDLE hHeap)
 {
     PBASE_HEAP Heap = hHeap;
     if (Heap == NULL || Heap == &BaseProcessHeap) {
-        BaseSetLastError(ERROR_INVALID_HANDLE);
+        RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
         return FALSE;
     }
     PKTHREAD Thread = KiEnterLocked(&BaseHeapsLock);
@@ -156,7 +156,7 @@ static BOOLEAN BaseIsBlockOf(HANDLE Heap, LPCVOID Memory)
     if (Heap != NULL && Memory != NULL && BaseBlockOf(Memory)->Heap == Heap) {
         return TRUE;
     }
-    BaseSetLastError(ERROR_INVALID_PARAMETER);
+    RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
     return FALSE;
 }
 
@@ -223,7 +223,7 @@ static PBASE_HEAP BaseHeapOf(HANDLE Handle)
 {
     PBASE_HEAP Heap = Handle;
     if (Heap == NULL || Heap->Signature != BASE_HEAP_SIGNATURE) {
-        BaseSetLastError(ERROR_INVALID_HANDLE);
+        RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
         return NULL;
     }
     return Heap;
@@ -266,7 +266,7 @@ SIZE_T HeapCompact(HANDLE hHeap, DWORD dwFlags)
     Rest = Heap->Maximum != 0 ? Heap->Maximum - Heap->Used : (SIZE_T)MAXLONG_PTR;
     KiExitLocked(&Heap->Lock, Thread);
     if (Rest == 0) {
-        BaseSetLastError(ERROR_SUCCESS); /* the documented way to distinguish a full heap from a failure */
+        RtlSetLastWin32Error(ERROR_SUCCESS); /* the documented way to distinguish a full heap from a failure */
     }
     return Rest;
 }
@@ -284,7 +284,7 @@ BOOL HeapUnlock(HANDLE hHeap)
         return FALSE;
     }
     if (!RtlIsCriticalSectionLockedByThread(&Heap->UserLock)) {
-        BaseSetLastError(ERROR_NOT_LOCKED);
+        RtlSetLastWin32Error(ERROR_NOT_LOCKED);
         return FALSE;
     }
     return BaseBoolStatus(RtlLeaveCriticalSection(&Heap->UserLock));
@@ -360,7 +360,7 @@ HLOCAL LocalFree(HLOCAL hMem)
     if (hMem == NULL || HeapFree(&BaseProcessHeap, 0, hMem)) {
         return NULL;
     }
-    BaseSetLastError(ERROR_INVALID_HANDLE);
+    RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
     return hMem;
 }
 
@@ -373,7 +373,7 @@ LPVOID LocalLock(HLOCAL hMem)
 BOOL LocalUnlock(HLOCAL hMem)
 {
     UNREFERENCED_PARAMETER(hMem);
-    BaseSetLastError(ERROR_NOT_LOCKED);
+    RtlSetLastWin32Error(ERROR_NOT_LOCKED);
     return FALSE;
 }
 
@@ -382,7 +382,7 @@ SIZE_T LocalSize(HLOCAL hMem)
     if (BaseIsBlockOf(&BaseProcessHeap, hMem)) {
         return BaseBlockOf(hMem)->Size;
     }
-    BaseSetLastError(ERROR_INVALID_HANDLE);
+    RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
     return 0;
 }
 

@@ -70,7 +70,7 @@ static PCSTR BaseResolveApiSet(PSTR Name)
 
 static HMODULE BaseNoModule(VOID)
 {
-    BaseSetLastError(ERROR_MOD_NOT_FOUND);
+    RtlSetLastWin32Error(ERROR_MOD_NOT_FOUND);
     return NULL;
 }
 
@@ -114,7 +114,7 @@ HMODULE GetModuleHandleW(LPCWSTR lpModuleName)
 static BOOL BaseStoreModule(DWORD Flags, HMODULE Module, HMODULE *Stored)
 {
     if (Stored == NULL || Flags & GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     *Stored = Module;
@@ -175,7 +175,7 @@ static const BASE_MODULE *BaseModuleOf(HMODULE Module)
 BOOL FreeLibrary(HMODULE hLibModule)
 {
     if (hLibModule == NULL || BaseModuleOf(hLibModule) == NULL) {
-        BaseSetLastError(ERROR_INVALID_HANDLE);
+        RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
         return FALSE;
     }
     return TRUE;
@@ -280,7 +280,7 @@ FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
     const BASE_MODULE *Module = BaseModuleOf(hModule);
     PVOID Found = NULL;
     if (Module == NULL) {
-        BaseSetLastError(ERROR_MOD_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_MOD_NOT_FOUND);
         return NULL;
     }
     if ((ULONG_PTR)lpProcName > MAXUSHORT) {
@@ -292,7 +292,7 @@ FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
         }
     }
     if (Found == NULL) {
-        BaseSetLastError(ERROR_PROC_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_PROC_NOT_FOUND);
     }
     return (FARPROC)Found;
 }
@@ -303,7 +303,7 @@ static DWORD BaseStorePathResult(SIZE_T Length, DWORD Size)
     if (Length < Size) {
         return (DWORD)Length;
     }
-    BaseSetLastError(ERROR_INSUFFICIENT_BUFFER);
+    RtlSetLastWin32Error(ERROR_INSUFFICIENT_BUFFER);
     return Size;
 }
 
@@ -313,7 +313,7 @@ static SIZE_T BaseQueryModulePath(HMODULE Handle, PSTR Path, SIZE_T Size)
     const BASE_MODULE *Module = BaseModuleOf(Handle);
     SIZE_T Length = Module != NULL ? HalQueryModulePath(Module->Where, Path, Size) : 0;
     if (Length == 0) {
-        BaseSetLastError(ERROR_MOD_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_MOD_NOT_FOUND);
     }
     return Length;
 }
@@ -468,7 +468,7 @@ BOOL DisableThreadLibraryCalls(HMODULE hLibModule)
     }
     RtlLeaveCriticalSection(&BaseLoaderLock);
     if (!Found) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
     }
     return Found;
 }

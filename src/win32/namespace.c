@@ -2,8 +2,8 @@
  * namespace.c: boundary descriptors and private namespaces.
  *
  * The system sees a boundary descriptor as a text: the name, a separator, and the security identifiers in hexadecimal, in
- * order. So descriptors with the same identifiers are the same boundary, in whatever order these were added. A prefix
- * is local to this process: a list maps prefixes to handles.
+ * order. So descriptors with the same identifiers are the same boundary, regardless of the order in which they were added. A
+ * prefix is local to this process: a list maps prefixes to handles.
  */
 #include "../ex/text.h"
 #include "../nt/ntp.h"

@@ -100,7 +100,7 @@ static HANDLE BaseCreatedHandle(NTSTATUS Status, HANDLE Handle)
     if (!BaseBoolStatus(Status)) {
         return NULL;
     }
-    BaseSetLastError(Status == STATUS_OBJECT_NAME_EXISTS ? ERROR_ALREADY_EXISTS : ERROR_SUCCESS);
+    RtlSetLastWin32Error(Status == STATUS_OBJECT_NAME_EXISTS ? ERROR_ALREADY_EXISTS : ERROR_SUCCESS);
     return Handle;
 }
 
@@ -332,7 +332,7 @@ HANDLE OpenWaitableTimerA(DWORD dwDesiredAccess, BOOL bInheritHandle, LPCSTR lpT
 static BOOL BasepTimerSet(NTSTATUS Status)
 {
     if (Status == STATUS_TIMER_RESUME_IGNORED) {
-        BaseSetLastError(ERROR_NOT_SUPPORTED);
+        RtlSetLastWin32Error(ERROR_NOT_SUPPORTED);
     }
     return BaseBoolStatus(Status);
 }
@@ -581,11 +581,11 @@ BOOL PostQueuedCompletionStatus(HANDLE CompletionPort, DWORD dwNumberOfBytesTran
 static BOOL BaseNothingRemoved(NTSTATUS Status)
 {
     if (Status == STATUS_TIMEOUT) {
-        BaseSetLastError(WAIT_TIMEOUT);
+        RtlSetLastWin32Error(WAIT_TIMEOUT);
     } else if (Status == STATUS_ABANDONED_WAIT_0) {
-        BaseSetLastError(ERROR_ABANDONED_WAIT_0);
+        RtlSetLastWin32Error(ERROR_ABANDONED_WAIT_0);
     } else if (Status == STATUS_USER_APC) {
-        BaseSetLastError(WAIT_IO_COMPLETION);
+        RtlSetLastWin32Error(WAIT_IO_COMPLETION);
     } else {
         BaseSetLastNTError(Status);
     }

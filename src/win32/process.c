@@ -128,7 +128,7 @@ PSTR *BaseSplitEnvironment(PCSTR Block)
 
 /* Creating. */
 
-/* The arguments of CreateProcess, in UTF-8, and what they become. */
+/* The arguments of CreateProcess, in UTF-8, and their converted forms. */
 typedef struct _BASE_CREATE {
     PCSTR Application;
     PCSTR CommandLine;
@@ -547,7 +547,7 @@ static BOOL BaseSetBackground(HANDLE Process, BOOLEAN Begin)
     PROCESS_PRIORITY_CLASS Class;
     UCHAR Before = 0;
     if (Process != GetCurrentProcess()) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     NtQueryInformationProcess(Process, ProcessPriorityClass, &Class, sizeof(Class), NULL);
@@ -555,14 +555,14 @@ static BOOL BaseSetBackground(HANDLE Process, BOOLEAN Begin)
         /* relaxed, both: the word is self-contained */
         if (!__atomic_compare_exchange_n(&ClassBefore, &Before, Class.PriorityClass, FALSE, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED)) {
-            BaseSetLastError(ERROR_PROCESS_MODE_ALREADY_BACKGROUND);
+            RtlSetLastWin32Error(ERROR_PROCESS_MODE_ALREADY_BACKGROUND);
             return FALSE;
         }
         return BaseSetPriorityClass(Process, PROCESS_PRIORITY_CLASS_IDLE);
     }
     Before = __atomic_exchange_n(&ClassBefore, 0, __ATOMIC_RELAXED);
     if (Before == 0) {
-        BaseSetLastError(ERROR_PROCESS_MODE_NOT_BACKGROUND);
+        RtlSetLastWin32Error(ERROR_PROCESS_MODE_NOT_BACKGROUND);
         return FALSE;
     }
     return BaseSetPriorityClass(Process, Before);
@@ -763,7 +763,7 @@ static BOOL BaseFinishRecords(const BASE_RECORDS *Records, PDWORD ReturnedLength
 {
     *ReturnedLength = Records->Needed;
     if (Records->Needed > Records->Room) {
-        BaseSetLastError(ERROR_INSUFFICIENT_BUFFER);
+        RtlSetLastWin32Error(ERROR_INSUFFICIENT_BUFFER);
         return FALSE;
     }
     return TRUE;
@@ -776,7 +776,7 @@ static BOOLEAN BaseAddRelations(PBASE_RECORDS Records, LOGICAL_PROCESSOR_RELATIO
     PHAL_RELATION Relations;
     ULONG Count;
     if (!HalQueryTopology(KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS), &Relations, &Count)) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
         return FALSE;
     }
     for (ULONG Number = 0; Number < Count; Number++) {

@@ -30,7 +30,7 @@ static DWORD BaseVariableLength(SIZE_T Length, DWORD Room)
 static VOID BaseNoteVariable(SIZE_T Length)
 {
     if (Length == HAL_NO_VARIABLE || Length == 0) {
-        BaseSetLastError(Length == 0 ? ERROR_SUCCESS : ERROR_ENVVAR_NOT_FOUND);
+        RtlSetLastWin32Error(Length == 0 ? ERROR_SUCCESS : ERROR_ENVVAR_NOT_FOUND);
     }
 }
 
@@ -81,7 +81,7 @@ BOOL SetEnvironmentVariableA(LPCSTR lpName, LPCSTR lpValue)
         return BaseBoolStatus(STATUS_INVALID_PARAMETER);
     }
     if (lpName == NULL || (lpValue == NULL && HalQueryVariable(lpName, NULL, 0) == HAL_NO_VARIABLE)) {
-        BaseSetLastError(ERROR_ENVVAR_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_ENVVAR_NOT_FOUND);
         return FALSE;
     }
     return BaseBoolStatus(HalSetVariable(lpName, lpValue) ? STATUS_SUCCESS : STATUS_NO_MEMORY);
@@ -93,7 +93,7 @@ BOOL SetEnvironmentVariableW(LPCWSTR lpName, LPCWSTR lpValue)
     PSTR Value = lpValue != NULL ? BaseNarrow(lpValue) : NULL;
     BOOL Set = FALSE;
     if ((lpName != NULL && Name == NULL) || (lpValue != NULL && Value == NULL)) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     } else {
         Set = SetEnvironmentVariableA(Name, Value);
     }
@@ -107,7 +107,7 @@ LPCH GetEnvironmentStringsA(VOID)
     SIZE_T Size;
     PSTR Block = HalCopyVariables(&Size);
     if (Block == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     }
     return Block;
 }
@@ -121,7 +121,7 @@ LPWCH GetEnvironmentStringsW(VOID)
     if (Result != NULL) {
         ExpUtf8ToWide(Block, Size, Result, Wide, NULL);
     } else {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     }
     HalFree(Block);
     return Result;
@@ -160,7 +160,7 @@ static HANDLE volatile *BaseStandardPlace(DWORD Number)
 {
     ULONG Index = STD_INPUT_HANDLE - Number;
     if (Index >= RTL_NUMBER_OF(BaseStandard)) {
-        BaseSetLastError(ERROR_INVALID_HANDLE);
+        RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
         return NULL;
     }
     return &BaseStandard[Index];
@@ -220,7 +220,7 @@ DWORD GetFileType(HANDLE hFile)
     };
     HAL_DESCRIPTOR_KIND Kind = HalUnknownFile;
     if (BaseBoolStatus(NtpQueryDescriptorKind(hFile, &Kind))) {
-        BaseSetLastError(ERROR_SUCCESS); /* an unknown type is not a failure */
+        RtlSetLastWin32Error(ERROR_SUCCESS); /* an unknown type is not a failure */
     }
     return Types[Kind];
 }
@@ -261,7 +261,7 @@ static BOOL BaseIsConsole(HANDLE Handle)
     if (NT_SUCCESS(NtpQueryDescriptorKind(Handle, &Kind)) && Kind == HalTerminal) {
         return TRUE;
     }
-    BaseSetLastError(ERROR_INVALID_HANDLE);
+    RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
     return FALSE;
 }
 
@@ -289,7 +289,7 @@ BOOL WriteConsoleW(HANDLE hConsoleOutput, const VOID *lpBuffer, DWORD nNumberOfC
     Size = ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, NULL, 0, NULL);
     Text = HalAllocate(Size, 1);
     if (Text == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
         return FALSE;
     }
     ExpWideToUtf8(lpBuffer, nNumberOfCharsToWrite, Text, Size, NULL);
@@ -424,7 +424,7 @@ static BOOL BaseAddHandler(PHANDLER_ROUTINE Routine)
 {
     PBASE_CONTROL_HANDLER Handler = HalAllocate(sizeof(*Handler), MEMORY_ALLOCATION_ALIGNMENT);
     if (Handler == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
         return FALSE;
     }
     Handler->Routine = Routine;
@@ -451,7 +451,7 @@ static BOOL BaseRemoveHandler(PHANDLER_ROUTINE Routine)
     }
     KiExitLocked(&BaseControl.Lock, Thread);
     if (Found == NULL) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     HalFree(Found);
@@ -477,7 +477,7 @@ BOOL GenerateConsoleCtrlEvent(DWORD dwCtrlEvent, DWORD dwProcessGroupId)
     HAL_CONSOLE_EVENT Event = dwCtrlEvent == CTRL_C_EVENT ? HalConsoleInterrupt : HalConsoleBreak;
     if ((dwCtrlEvent != CTRL_C_EVENT && dwCtrlEvent != CTRL_BREAK_EVENT) ||
         !HalSendConsoleEvent(dwProcessGroupId, Event)) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     return TRUE;

@@ -364,7 +364,7 @@ static BOOLEAN BaseAreStringsUsable(LPCVOID Source, int Length, LPCVOID Target, 
 
 static int BaseConversionFailed(ULONG Error)
 {
-    BaseSetLastError(Error);
+    RtlSetLastWin32Error(Error);
     return 0;
 }
 

@@ -52,7 +52,7 @@ VOID GetNativeSystemInfo(LPSYSTEM_INFO lpSystemInfo)
 static DWORD BaseCountOrError(DWORD Count)
 {
     if (Count == 0) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
     }
     return Count;
 }
@@ -208,7 +208,7 @@ HANDLE CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFICATION_TYPE Notifi
     HANDLE Event = NULL;
     NTSTATUS Status;
     if ((ULONG)NotificationType > HighMemoryResourceNotification) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return NULL;
     }
     Status = KiEnsureOwnThread(&BaseMemoryThread);
@@ -431,7 +431,7 @@ DWORD GetTimeZoneInformation(LPTIME_ZONE_INFORMATION lpTimeZoneInformation)
     LARGE_INTEGER Now;
     PHAL_SEASON Standard = &Zone.Seasons[0], Daylight = &Zone.Seasons[1];
     if (lpTimeZoneInformation == NULL) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return TIME_ZONE_ID_INVALID;
     }
     GetSystemTimeAsFileTime((LPFILETIME)&Now);

@@ -91,7 +91,7 @@ VOID ExitThread(DWORD dwExitCode)
 BOOL TerminateThread(HANDLE hThread, DWORD dwExitCode)
 {
     if (hThread == NULL) {
-        BaseSetLastError(ERROR_INVALID_HANDLE);
+        RtlSetLastWin32Error(ERROR_INVALID_HANDLE);
         return FALSE;
     }
     return BaseBoolStatus(NtTerminateThread(hThread, (NTSTATUS)dwExitCode));
@@ -138,7 +138,7 @@ BOOL GetExitCodeThread(HANDLE hThread, LPDWORD lpExitCode)
         return FALSE;
     }
     if (lpExitCode == NULL) {
-        BaseSetLastError(ERROR_NOACCESS);
+        RtlSetLastWin32Error(ERROR_NOACCESS);
         return FALSE;
     }
     *lpExitCode = (DWORD)Basic.ExitStatus;
@@ -184,11 +184,11 @@ static BOOL BaseSetBackgroundMode(HANDLE Thread, BOOLEAN Begin)
 {
     PBASE_THREAD Own = BaseCurrentThread();
     if (GetThreadId(Thread) != GetCurrentThreadId()) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     if (Own->Background == Begin) {
-        BaseSetLastError(Begin ? ERROR_THREAD_MODE_ALREADY_BACKGROUND : ERROR_THREAD_MODE_NOT_BACKGROUND);
+        RtlSetLastWin32Error(Begin ? ERROR_THREAD_MODE_ALREADY_BACKGROUND : ERROR_THREAD_MODE_NOT_BACKGROUND);
         return FALSE;
     }
     Own->Background = Begin;
@@ -206,7 +206,7 @@ BOOL SetThreadPriority(HANDLE hThread, int nPriority)
     } else if (nPriority == THREAD_PRIORITY_IDLE) {
         Increment = -BASE_SATURATION;
     } else if (nPriority == BASE_SATURATION || nPriority == -BASE_SATURATION) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     return BaseSetThread(hThread, ThreadBasePriority, &Increment, sizeof(Increment));
@@ -275,7 +275,7 @@ BOOL SetThreadIdealProcessorEx(HANDLE hThread, PPROCESSOR_NUMBER lpIdealProcesso
 {
     PROCESSOR_NUMBER Number;
     if (lpIdealProcessor == NULL) {
-        BaseSetLastError(ERROR_NOACCESS);
+        RtlSetLastWin32Error(ERROR_NOACCESS);
         return FALSE;
     }
     Number = *lpIdealProcessor;
@@ -315,7 +315,7 @@ BOOL BaseStoreTimes(const KERNEL_USER_TIMES *Times, LPFILETIME Creation, LPFILET
                     LPFILETIME User)
 {
     if (Creation == NULL || Exit == NULL || Kernel == NULL || User == NULL) {
-        BaseSetLastError(ERROR_NOACCESS);
+        RtlSetLastWin32Error(ERROR_NOACCESS);
         return FALSE;
     }
     BaseStoreFileTime(Creation, Times->CreateTime);
@@ -384,7 +384,7 @@ static VOID BaseDispatchApc(PVOID Routine, PVOID Data, PVOID Unused)
 BOOL QueueUserAPC2(PAPCFUNC ApcRoutine, HANDLE Thread, ULONG_PTR Data, QUEUE_USER_APC_FLAGS Flags)
 {
     if (ApcRoutine == NULL) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     return BaseBoolStatus(NtQueueApcThreadEx2(Thread, NULL, (ULONG)Flags, BaseDispatchApc, (PVOID)ApcRoutine,
@@ -406,7 +406,7 @@ BOOL SetThreadStackGuarantee(PULONG StackSizeInBytes)
     PBASE_THREAD Own = BaseCurrentThread();
     ULONG Previous = Own->GuaranteedStackBytes;
     if (StackSizeInBytes == NULL) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     if (*StackSizeInBytes > Previous) {

@@ -338,7 +338,7 @@ MMRESULT timeGetDevCaps(LPTIMECAPS ptc, UINT cbtc)
     return MMSYSERR_NOERROR;
 }
 
-/* The resolution is that of the host, whatever the program requests. */
+/* The resolution is always the host's; requests have no effect. */
 MMRESULT timeBeginPeriod(UINT uPeriod)
 {
     return BaseIsPeriod(uPeriod) ? TIMERR_NOERROR : TIMERR_NOCANDO;

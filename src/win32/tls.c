@@ -65,7 +65,7 @@ DWORD TlsAlloc(VOID)
     }
     KiExitLocked(&BasepTls.Lock, Thread);
     if (Index == TLS_OUT_OF_INDEXES) {
-        BaseSetLastError(ERROR_NO_MORE_ITEMS);
+        RtlSetLastWin32Error(ERROR_NO_MORE_ITEMS);
     }
     return Index;
 }
@@ -98,7 +98,7 @@ BOOL TlsFree(DWORD dwTlsIndex)
         KiExitLocked(&BasepTls.Lock, Current);
     }
     if (!Used) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
     }
     return Used;
 }
@@ -108,10 +108,10 @@ LPVOID TlsGetValue(DWORD dwTlsIndex)
 {
     PVOID volatile *Slot;
     if (dwTlsIndex >= BASE_TLS_INDEXES) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return NULL;
     }
-    BaseSetLastError(ERROR_SUCCESS);
+    RtlSetLastWin32Error(ERROR_SUCCESS);
     Slot = BasepTlsSlot(BaseCurrentThread(), dwTlsIndex);
     /* relaxed: the thread's own value, or cleared */
     return Slot != NULL ? __atomic_load_n(Slot, __ATOMIC_RELAXED) : NULL;
@@ -127,7 +127,7 @@ static PVOID *BasepAllocateSlots(PVOID **Place, ULONG Count)
     __atomic_store_n(Place, Slots, __ATOMIC_RELEASE);
     KiExitService(Thread);
     if (Slots == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     }
     return Slots;
 }
@@ -137,7 +137,7 @@ BOOL TlsSetValue(DWORD dwTlsIndex, LPVOID lpTlsValue)
     PBASE_THREAD Own = BaseCurrentThread();
     PVOID volatile *Slot;
     if (dwTlsIndex >= BASE_TLS_INDEXES) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     Slot = BasepTlsSlot(Own, dwTlsIndex);
@@ -205,7 +205,7 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
     }
     KiExitLocked(&BasepFls.Lock, Thread);
     if (Found == FLS_OUT_OF_INDEXES) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     }
     return Found;
 }
@@ -214,10 +214,10 @@ PVOID FlsGetValue(DWORD dwFlsIndex)
 {
     PBASE_FLS Fls = BaseCurrentThread()->Fls;
     if (!BasepIsFlsIndex(dwFlsIndex)) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return NULL;
     }
-    BaseSetLastError(ERROR_SUCCESS);
+    RtlSetLastWin32Error(ERROR_SUCCESS);
     /* relaxed: the thread's own value, or taken by FlsFree */
     return Fls != NULL ? __atomic_load_n(&Fls->Value[dwFlsIndex], __ATOMIC_RELAXED) : NULL;
 }
@@ -236,7 +236,7 @@ static PBASE_FLS BasepCreateFls(PBASE_THREAD Own)
     }
     KiExitService(Thread);
     if (Fls == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
     }
     return Fls;
 }
@@ -246,7 +246,7 @@ BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
     PBASE_THREAD Own = BaseCurrentThread();
     PBASE_FLS Fls = Own->Fls;
     if (!BasepIsFlsIndex(dwFlsIndex)) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     if (Fls == NULL) {
@@ -313,7 +313,7 @@ BOOL FlsFree(DWORD dwFlsIndex)
     }
     KiExitLocked(&BasepFls.Lock, Thread);
     if (!Used) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     PBASE_FLS_INDEX Index = &BasepFls.Index[dwFlsIndex];
@@ -422,7 +422,7 @@ static VOID BasepThreadExits(PETHREAD Thread, BOOLEAN WasTerminated)
 
 static NTSTATUS BaseFlsStatus(BOOL Succeeded, ULONG LastError, NTSTATUS Failure)
 {
-    BaseSetLastError(LastError);
+    RtlSetLastWin32Error(LastError);
     return Succeeded ? STATUS_SUCCESS : Failure;
 }
 

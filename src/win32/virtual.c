@@ -526,7 +526,7 @@ BOOL VirtualProtect(LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect, PDWORD 
     Status = Region != NULL ? BaseChangeRegion(&Change, flNewProtect, BaseProtectRegion)
                             : BaseProtectHostMemory(&Change, flNewProtect, &Old);
     if (Status == STATUS_NOT_COMMITTED || Status == STATUS_CONFLICTING_ADDRESSES) {
-        BaseSetLastError(ERROR_INVALID_ADDRESS);
+        RtlSetLastWin32Error(ERROR_INVALID_ADDRESS);
         return FALSE;
     }
     if (NT_SUCCESS(Status)) {
@@ -589,7 +589,7 @@ SIZE_T VirtualQuery(LPCVOID lpAddress, PMEMORY_BASIC_INFORMATION lpBuffer, SIZE_
     MEMORY_BASIC_INFORMATION Information;
     NTSTATUS Status;
     if (dwLength < sizeof(Information)) {
-        BaseSetLastError(ERROR_BAD_LENGTH);
+        RtlSetLastWin32Error(ERROR_BAD_LENGTH);
         return 0;
     }
     Status = BaseQueryMemory(BaseRoundDown((ULONG_PTR)lpAddress, HalQueryPageSize()), &Information);
@@ -623,7 +623,7 @@ static BOOL BaseLockPages(LPVOID Address, SIZE_T Size, BOOLEAN Lock)
         }
     }
     if (!HalLockMemory((PVOID)Change.Begin, Change.End - Change.Begin, Lock)) {
-        BaseSetLastError(Lock ? ERROR_WORKING_SET_QUOTA : ERROR_NOT_LOCKED);
+        RtlSetLastWin32Error(Lock ? ERROR_WORKING_SET_QUOTA : ERROR_NOT_LOCKED);
         return FALSE;
     }
     return TRUE;

@@ -318,12 +318,12 @@ HWCT OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback)
     PBASE_WAIT_CHAIN_SESSION Session;
     UNREFERENCED_PARAMETER(callback);
     if (Flags != 0) {
-        BaseSetLastError(Flags & ~(DWORD)WCTP_OPEN_ALL_FLAGS ? ERROR_INVALID_PARAMETER : ERROR_NOT_SUPPORTED);
+        RtlSetLastWin32Error(Flags & ~(DWORD)WCTP_OPEN_ALL_FLAGS ? ERROR_INVALID_PARAMETER : ERROR_NOT_SUPPORTED);
         return NULL;
     }
     Session = HalAllocate(sizeof(*Session), __alignof__(*Session));
     if (Session == NULL) {
-        BaseSetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        RtlSetLastWin32Error(ERROR_NOT_ENOUGH_MEMORY);
         return NULL;
     }
     Session->Magic = BASE_WAIT_CHAIN_MAGIC;
@@ -351,19 +351,19 @@ BOOL GetThreadWaitChain(HWCT WctHandle, DWORD_PTR Context, DWORD Flags, DWORD Th
     if (!BaseIsSession(WctHandle) || NodeCount == NULL || *NodeCount == 0 || *NodeCount > WCT_MAX_NODE_COUNT ||
         NodeInfoArray == NULL || IsCycle == NULL ||
         (Flags & ~(DWORD)(WCTP_GETINFO_ALL_FLAGS | WCT_NETWORK_IO_FLAG)) != 0) {
-        BaseSetLastError(ERROR_INVALID_PARAMETER);
+        RtlSetLastWin32Error(ERROR_INVALID_PARAMETER);
         return FALSE;
     }
     Chain.Capacity = *NodeCount;
     Chain.IntoOthers = (Flags & WCT_OUT_OF_PROC_FLAG) != 0;
     if (!BaseTakeChain(&Chain, ThreadId)) {
-        BaseSetLastError(ERROR_OBJECT_NOT_FOUND);
+        RtlSetLastWin32Error(ERROR_OBJECT_NOT_FOUND);
         return FALSE;
     }
     *NodeCount = Chain.Count;
     *IsCycle = Chain.IsCycle;
     if (Chain.IsCut) {
-        BaseSetLastError(ERROR_MORE_DATA);
+        RtlSetLastWin32Error(ERROR_MORE_DATA);
     }
     return !Chain.IsCut;
 }

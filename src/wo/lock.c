@@ -21,17 +21,11 @@
 
 /* A world does not end while a process is in it. relaxed, all: nothing is read on the strength of the answer, and a sleeper
    reads it after the word by which it is woken */
-static BOOLEAN WopIsDamaged(PWO_VIEW View)
+BOOLEAN WoIsPoisoned(PWO_VIEW View)
 {
     ULONG State = __atomic_load_n(&View->World->State, __ATOMIC_RELAXED);
     return (State != WoLive && (State != WoEnded || !__atomic_load_n(&View->MayHaveEnded, __ATOMIC_RELAXED))) ||
            __atomic_load_n(&View->Poisoned, __ATOMIC_RELAXED) != 0;
-}
-
-/* After WopLock has failed, and for operations that take no lock. */
-BOOLEAN WoIsPoisoned(PWO_VIEW View)
-{
-    return WopIsDamaged(View);
 }
 
 /* release: a sleeper that reads the new value finds the world damaged */
@@ -91,7 +85,7 @@ static BOOLEAN WopTryLock(PWO_VIEW View, ULONG64 Sleepers)
 }
 
 /* The caller has found the lock held with this value. TRUE: its holder is dead, and the lock is now the caller's. relaxed: the
-   host has told that the holder is dead, which comes after all that it stored */
+   host has reported the holder's death, which comes after all of its stores */
 static BOOLEAN WopTakeOver(PWO_VIEW View, ULONG64 Value)
 {
     if (HalIsProcessAlive(Value & ~WO_LOCK_SLEEPERS) ||
@@ -156,7 +150,7 @@ static BOOLEAN WopLockSlow(PWO_VIEW View, PKTHREAD Thread)
     ULONGLONG Nap = WO_FIRST_NAP;
     WOP_NAPS Naps = {0};
     KiBeginPatience(&Patience, Thread, KiParkForSharedLock);
-    while (!WopIsDamaged(View)) {
+    while (!WoIsPoisoned(View)) {
         ULONG64 Value = __atomic_load_n(&View->World->Lock, __ATOMIC_RELAXED);
         if ((Value & ~WO_LOCK_SLEEPERS) == 0) {
             if (Value != 0) { /* no operation leaves this value: the world is corrupt */
@@ -184,7 +178,7 @@ BOOLEAN WopLock(PWO_VIEW View)
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     if (WopTryLock(View, 0) || WopLockSlow(View, Thread)) {
-        if (!WopIsDamaged(View)) {
+        if (!WoIsPoisoned(View)) {
             WopFollowSize(View);
             return TRUE;
         }

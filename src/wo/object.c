@@ -348,7 +348,8 @@ VOID WopTakeFrozenMutant(PWO_VIEW View, WO_INDEX Self, PWO_OBJECT Mutant)
 
 /* Releasing. */
 
-/* Where a dead owner names a mutant, and what it names then; Word is NULL: in neither place. */
+/* Where a dead owner's list refers to a mutant, and what the list refers to afterwards; Word is NULL: in neither
+   place. */
 typedef struct _WOP_NAMED {
     WO_INDEX *Word, Then;
 } WOP_NAMED;
@@ -636,8 +637,7 @@ static VOID WopArm(PWO_VIEW View, PWO_OBJECT Timer, const WO_TIMER_SETTING *Sett
     WopNudgeWaiters(View, Timer);
 }
 
-static NTSTATUS WopChangeTimer(PWO_VIEW View, WO_INDEX Timer, const WO_TIMER_SETTING *Setting, PULONG64 Arming,
-                               PBOOLEAN Previous)
+NTSTATUS WoSetTimer(PWO_VIEW View, WO_INDEX Timer, const WO_TIMER_SETTING *Setting, PULONG64 Arming, PBOOLEAN Previous)
 {
     PWO_OBJECT Object = WopObject(View, Timer);
     if (Object == NULL || !WopLock(View)) {
@@ -652,15 +652,10 @@ static NTSTATUS WopChangeTimer(PWO_VIEW View, WO_INDEX Timer, const WO_TIMER_SET
     return STATUS_SUCCESS;
 }
 
-NTSTATUS WoSetTimer(PWO_VIEW View, WO_INDEX Timer, const WO_TIMER_SETTING *Setting, PULONG64 Arming, PBOOLEAN Previous)
-{
-    return WopChangeTimer(View, Timer, Setting, Arming, Previous);
-}
-
 NTSTATUS WoCancelTimer(PWO_VIEW View, WO_INDEX Timer, PBOOLEAN Previous)
 {
     ULONG64 Arming;
-    return WopChangeTimer(View, Timer, NULL, &Arming, Previous);
+    return WoSetTimer(View, Timer, NULL, &Arming, Previous);
 }
 
 BOOLEAN WoIsArmed(PWO_VIEW View, WO_INDEX Timer, ULONG64 Arming)
@@ -762,8 +757,8 @@ NTSTATUS WoBeginKeyedWait(PWO_VIEW View, WO_INDEX Self, WO_INDEX KeyedEvent, ULO
 }
 
 /*
- * Which thread owns what, and what it waits for: for wait chains. A thread of another process may end at any
- * time, so a dangling index or id is not damage here.
+ * Owners and waits of threads: for wait chains. A thread of another process may end at any time, so a dangling index or
+ * id is not damage here.
  */
 
 PWO_VIEW WoAttachedView(WO_SCOPE Scope)

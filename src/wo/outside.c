@@ -111,7 +111,8 @@ WO_INDEX WopFindOwnWaiter(PWO_VIEW View)
     return HalCurrentThread != NULL ? WopFindWaiterOfThread(View, HalCurrentThread) : 0;
 }
 
-/* By the thread itself, by the reaper for one that was terminated, or in a forked child for one that stayed behind. */
+/* Called by the thread itself, by the reaper for a terminated thread, or in a forked child for a thread that stayed in
+   the parent. */
 static VOID WopEndThread(PKTHREAD Thread)
 {
     PWO_THREAD Room = WopThread(Thread);
@@ -391,15 +392,6 @@ static VOID WopPublishWait(PKTHREAD Thread, ULONG Slot)
     __atomic_store_n(&Thread->OutsideNumber, WoWaitNumber(Used->View, Used->Waiter) | Slot, __ATOMIC_RELEASE);
 }
 
-/* For wait chains and the debugger. */
-static VOID WopNoteMixed(const WO_THREAD_SLOT *Slot, BOOLEAN Mixed)
-{
-    PWO_WAITER Waiter = WopRecord(Slot->View, Slot->Waiter, WoWaiterRecord);
-    if (Waiter != NULL) {
-        __atomic_store_n(&Waiter->Mixed, Mixed, __ATOMIC_RELAXED); /* relaxed: the lock that links the wait publishes it */
-    }
-}
-
 static NTSTATUS WopBeginOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[], ULONG Count, KI_OUTSIDE_WAIT Kind)
 {
     PWO_VIEW View = Objects[0]->View;
@@ -410,7 +402,10 @@ static NTSTATUS WopBeginOutsideWait(PKTHREAD Thread, const PKI_OUTSIDE Objects[]
         return Status;
     }
     WopIndicesOf(Objects, Count, Indices);
-    WopNoteMixed(&WopThread(Thread)->Slot[Slot], Kind == KiOutsideMixedAny);
+    PWO_WAITER Waiter = WopRecord(View, WopThread(Thread)->Slot[Slot].Waiter, WoWaiterRecord);
+    if (Waiter != NULL) { /* for wait chains and the debugger. relaxed: the lock that links the wait publishes it */
+        __atomic_store_n(&Waiter->Mixed, Kind == KiOutsideMixedAny, __ATOMIC_RELAXED);
+    }
     Kind = Kind == KiOutsideMixedAny ? KiOutsideAny : Kind;
     Status = WoBeginWait(View, WopThread(Thread)->Slot[Slot].Waiter, Indices, Count, (WO_WAIT_KIND)Kind);
     if (Status == STATUS_PENDING) {

@@ -1,5 +1,5 @@
 /*
- * process.c: the ring of processes, cleaning up after one that is dead, and preparing children.
+ * process.c: the ring of processes, cleaning up after a dead process, and preparing children.
  *
  * Everything that a process has is linked to its record: waiters, references, requests, children that it has prepared.
  * Each step of the cleanup removes one of these in its own transaction, and the record last. So the next cleaner that
@@ -14,7 +14,8 @@
 
 VOID WopWakeSession(PWO_PROCESS Process)
 {
-    /* seq_cst: comes after what the session thread has to find; pairs with its read of the word before it checks */
+    /* seq_cst: comes after the stores that the session thread must see; pairs with its read of the word before it
+       checks */
     __atomic_fetch_add(&Process->GuardWord, 1, __ATOMIC_SEQ_CST);
     HalWakeShared(&Process->GuardWord, MAXULONG);
 }
@@ -55,7 +56,7 @@ static VOID WopInsertIntoRing(PWO_VIEW View, WO_INDEX Index)
     WopEditUlong(View, &World->Processes, World->Processes + 1);
 }
 
-/* The two behind it have to check their wards. */
+/* The two processes after it in the ring must check their wards. */
 static VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process)
 {
     PWO_PROCESS Record = WopRecord(View, Process, WoProcessRecord);
@@ -65,6 +66,19 @@ static VOID WopWakeGuards(PWO_VIEW View, WO_INDEX Process)
             WopWakeSession(Record);
         }
     }
+}
+
+/* Commits the record that this process has entered the ring with. FALSE: the world is damaged. */
+static BOOLEAN WopCommitSelf(PWO_VIEW View, WO_INDEX Index)
+{
+    if (WoIsPoisoned(View)) {
+        WopCancel(View);
+        return FALSE;
+    }
+    WopCommit(View);
+    View->Self = Index;
+    WopWakeGuards(View, Index);
+    return TRUE;
 }
 
 NTSTATUS WopEnterRing(PWO_VIEW View)
@@ -79,14 +93,7 @@ NTSTATUS WopEnterRing(PWO_VIEW View)
     Process->Key = View->Key;
     Process->ProcessId = (ULONG)(View->Key & ((1ull << HAL_PROCESS_ID_BITS) - 1));
     WopInsertIntoRing(View, Index);
-    if (WoIsPoisoned(View)) {
-        WopCancel(View);
-        return STATUS_FILE_CORRUPT_ERROR;
-    }
-    WopCommit(View);
-    View->Self = Index;
-    WopWakeGuards(View, Index);
-    return STATUS_SUCCESS;
+    return WopCommitSelf(View, Index) ? STATUS_SUCCESS : STATUS_FILE_CORRUPT_ERROR;
 }
 
 /* Of an empty record; frees it. */
@@ -351,14 +358,7 @@ BOOLEAN WopClaimPrepared(PWO_VIEW View, WO_INDEX Index, ULONG64 Nonce, ULONG Fla
     }
     WopBegin(View);
     WopStartPrepared(View, Prepared, View->Key, Flags);
-    if (WoIsPoisoned(View)) {
-        WopCancel(View);
-        return FALSE;
-    }
-    WopCommit(View);
-    View->Self = Index;
-    WopWakeGuards(View, Index);
-    return TRUE;
+    return WopCommitSelf(View, Index);
 }
 
 /* With the lock held: a record with the references and handles of this process. 0: no memory. */

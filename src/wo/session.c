@@ -60,7 +60,7 @@ static BOOLEAN WopWatch(PWO_PLACE Place, ULONG64 Key)
     return Ward->Watch != NULL;
 }
 
-/* Until both predecessors live. Returns whether it has to check again soon: one may call exec, or has no watch. */
+/* Until both predecessors live. Returns whether another check is due soon: one may call exec, or has no watch. */
 static BOOLEAN WopGuard(PWO_PLACE Place)
 {
     WO_LISTED Wards[WO_WARDS];
@@ -168,23 +168,19 @@ VOID WoNoteProcessEnd(VOID)
 
 /* Forks. */
 
-static VOID WopPrepareFork(PWO_PLACE Place)
-{
-    PWO_VIEW View = &Place->View;
-    Place->Prepared = 0;
-    Place->HasBirth = FALSE;
-    if (WopLock(View)) {
-        Place->Prepared = WopPrepareCopy(View, &Place->Nonce);
-        WopUnlock(View);
-        Place->HasBirth = Place->Prepared != 0 && HalOpenBirth(Place->Birth);
-    }
-}
-
 VOID WoForkPrepare(VOID)
 {
     for (ULONG Number = 0; Number < WO_PLACES; Number += 1) {
-        if (WopIsAttached(&WopPlaces[Number])) {
-            WopPrepareFork(&WopPlaces[Number]);
+        PWO_PLACE Place = &WopPlaces[Number];
+        if (!WopIsAttached(Place)) {
+            continue;
+        }
+        Place->Prepared = 0;
+        Place->HasBirth = FALSE;
+        if (WopLock(&Place->View)) {
+            Place->Prepared = WopPrepareCopy(&Place->View, &Place->Nonce);
+            WopUnlock(&Place->View);
+            Place->HasBirth = Place->Prepared != 0 && HalOpenBirth(Place->Birth);
         }
     }
 }

@@ -854,7 +854,7 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self)
     }
     ULONG64 State = __atomic_load_n(&Waiter->State, __ATOMIC_ACQUIRE);
     while ((State & WO_STATE_MASK) == WoWaiting) {
-        /* acq_rel: the claimer sees what the waiter did before it waited, and the waiter why it was claimed */
+        /* acq_rel: the claimer sees the waiter's earlier stores, and the waiter sees why it was claimed */
         if (__atomic_compare_exchange_n(&Waiter->State, &State, WopStateOf(State, WoLocallyEnded), FALSE,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             return TRUE;

@@ -181,10 +181,11 @@ NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self);
 /* By the waiting thread: FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status);
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: KiSleepShared, HalWakeShared */
-/* When to check again without a wake: the earliest timer among its objects. FALSE: never. */
+/* When to check again if no wake comes: the due time of the earliest timer among its objects. FALSE: never. */
 BOOLEAN WoNextDue(PWO_VIEW View, WO_INDEX Self, PHAL_DEADLINE Due);
 VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self);        /* signals the timers among its objects that are due */
-/* Unlinks. STATUS_PENDING: nothing was consumed. Otherwise the wait was granted after all, with this status. */
+/* Unlinks the wait. STATUS_PENDING: nothing was consumed. Any other status: the wait was granted first, with that
+   result. */
 NTSTATUS WoEndWait(PWO_VIEW View, WO_INDEX Self);
 
 /* Keyed events: Self waits or releases with a key; the pairing works across processes. Ends like a wait. */
@@ -275,10 +276,10 @@ typedef struct _WO_REQUEST {
 /* STATUS_INVALID_CID: the process is not in this world, STATUS_PROCESS_IS_TERMINATING: it died meanwhile. */
 NTSTATUS WoRequest(PWO_VIEW View, ULONG ProcessId, PWO_REQUEST Request);
 /*
- * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object and returns something that
- * keeps it alive, whatever other threads close; the world then gives the requesting process its reference and a handle, and
- * calls Release. If Options has DUPLICATE_CLOSE_SOURCE, it calls Serve once more with WoCloseHandle; Serve itself ignores
- * that option.
+ * The server: set once by ob, and called on the session thread. WoExportHandle: Serve sets Object and returns a reference that
+ * keeps it alive even if other threads close their handles; the world then gives the requesting process its reference and a
+ * handle, and calls Release. If Options has DUPLICATE_CLOSE_SOURCE, it calls Serve once more with WoCloseHandle; Serve itself
+ * ignores that option.
  */
 typedef struct _WO_SERVER {
     PVOID (*Serve)(PWO_VIEW View, PWO_REQUEST Request); /* NULL: there is nothing to release */

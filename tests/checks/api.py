@@ -12,6 +12,7 @@ import reference
 from clang import Headers
 from tap import Tap
 
+LEAST_WORDS = 6
 SINCE = re.compile(r"NT [34]\.\d+|2000|XP|Server 2003|Vista|7|8|8\.1|10|11|Interlock")
 
 
@@ -22,6 +23,8 @@ def problems_of(entry):
         yield f"{name}: no sentence says what it does"
     if entry.internal:
         return
+    if len(entry.what.split()) < LEAST_WORDS:
+        yield f"{name}: {entry.what!r} says too little"
     if len(entry.since) not in (1, len(entry.names)):
         yield f"{name}: {len(entry.since)} versions for {len(entry.names)} names"
     yield from (f"{name}: since {since!r}?" for since in entry.since if not SINCE.fullmatch(since))
@@ -54,14 +57,17 @@ SAMPLE = """\
 
 /* Locks. They lock. */
 
-/* Does one thing. Differs: slower. Since NT 3.1, 7. */
+/* Does one thing with its first parameter. Differs: slower. Since NT 3.1, 7. */
 NTKERNELAPI VOID KeOne(PVOID First,
                        PVOID Second); /* a remark */
 NTKERNELAPI VOID KeOneEx(VOID);
 #define KeMacro KeOne
 
-/* Reads. Since lately. */
+/* Returns the value that Target points to. Since lately. */
 INTERLOCK_PAIR(KeTwo, LONG)
+
+/* Reads. Since 10. */
+INTERLOCK_PAIR(KeFive, LONG)
 
 /* Internal: a helper. */
 FORCEINLINE VOID KepThree(VOID)
@@ -82,17 +88,18 @@ def self_test(tap):
     entries = header.entries()
     found = [(entry.names, entry.since, entry.differs, entry.internal) for entry in entries]
     expected = [(["KeOne", "KeOneEx"], ["NT 3.1", "7"], "slower", False), (["KeTwo"], ["lately"], "", False),
-                (["KepThree"], [], "", True)]
+                (["KeFive"], ["10"], "", False), (["KepThree"], [], "", True)]
     tap.case("self-test: groups, macros and internal functions are read", [] if found == expected else [found])
     tap.case("self-test: prototypes are read", [] if entries[0].prototypes[0] == "VOID KeOne(PVOID First, PVOID Second);"
              and entries[1].prototypes == ["LONG KeTwo(LONG *Target);"] else [entries])
     sections = [(section.title, section.text) for section in header.sections]
     tap.case("self-test: sections are read", [] if sections == [("", []), ("Locks", ["They lock."])] else [sections])
     bad = [problem for entry in entries for problem in problems_of(entry)]
-    tap.case("self-test: a bad version is seen", [] if bad == ["KeTwo: since 'lately'?"] else bad)
+    tap.case("self-test: a bad version and a short sentence are seen",
+             [] if bad == ["KeTwo: since 'lately'?", "KeFive: 'Reads.' says too little"] else bad)
     missing, wrong = compare([header], {"KeOne": "ke.h", "KeOneEx": "ex.h", "KeTwo": "ke.h", "KeFour": "ke.h"})
     tap.case("self-test: missing and misplaced functions are seen",
-             [] if missing == ["KeFour (ke.h)"] and wrong == ["KeOneEx (ke.h)", "KepThree (ke.h)"] else [missing, wrong])
+             [] if missing == ["KeFour (ke.h)"] and wrong == ["KeFive (ke.h)", "KeOneEx (ke.h)", "KepThree (ke.h)"] else [missing, wrong])
 
 
 def main():

@@ -6,7 +6,8 @@
 3. Tracing is reached through its hooks, trace/trace.h, alone.
 4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS.
 5. Above hal only ke/park.h spins, yields, naps and sleeps in the host. A few files of PARKS await an event from outside the process.
-6. Only ke/ownthread.c starts threads of the library's own, and ps those of the program."""
+6. Only ke/ownthread.c starts threads of the library's own, and ps those of the program.
+7. A member of KTHREAD is used by ke. Other layers have a room in the thread's slot for theirs (KI_THREAD_ROOM)."""
 
 import re
 import sys
@@ -46,6 +47,10 @@ PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/timer.c": r
          "src/win32/system.c": re.compile(r"HalAwaitMemoryPressure\b")}
 STARTING = re.compile(r"\bHalCreateThread\s*\(")
 STARTS = {"src/ke/ownthread.c", "src/ps/thread.c"}
+THREAD = re.compile(r"typedef struct _KTHREAD \{(.*?)^\} KTHREAD;", re.M | re.S)
+MEMBER = re.compile(r"(\w+)(?:\[\w+\])?(?:\s+DECLSPEC_ALIGN\(\w+\))?\s*$")
+# Members for debuggers that only pushlocks write, beside those of ke that they complete.
+OF_PUSHLOCKS = {"AutoBoostCount", "LockOwned"}
 HOOKS = "trace.h"
 CALL_OF_TRACE = re.compile(r"\bTracep?[A-Z]\w*\s*\(")
 # The public headers below every layer, and one more of a layer. Another one without the name of a layer is a part of the
@@ -67,6 +72,7 @@ HOST_CALL = re.compile(
     r"clock_\w+|usleep|sched_\w+|mmap|munmap|mprotect|membarrier|gettid|getcpu|backtrace\w*)\s*\("
 )
 # Assembly without operands (a pause) touches no variable and is fine everywhere.
+INLINE_SECTION = "include/interlock/interlocked.h"  # the section of hal/section.h, inline in programs
 ASSEMBLY = re.compile(
     r"\b(?:asm|__asm|__asm__)\b(?!\s*(?:volatile|__volatile__)?\s*\(\s*\"\"\s*(?:::: *\"\"\s*)?\))"
 )
@@ -176,7 +182,7 @@ def check_file(root, path):
         for match in STARTING.finditer(code):
             if str(relative) not in STARTS:
                 yield f"{at(code, match)}: threads of the library are started by ke/ownthread.c"
-        for match in ASSEMBLY.finditer(code):
+        for match in ASSEMBLY.finditer(code) if str(relative) != INLINE_SECTION else ():
             yield f"{at(code, match)}: only src/hal may have assembly with operands"
 
 
@@ -185,6 +191,17 @@ def unused_doors(root):
     used = {name for layer in USER_MODE for path in sorted((root / "src" / layer).rglob("*.[ch]"))
             for name in PRIVATE_OF_OBJECTS.findall(code_only(path.read_text(encoding="utf-8")))}
     return sorted(set(DOORS) - used)
+
+
+def foreign_members(root):
+    """Members of KTHREAD that no function of ke uses."""
+    texts = {path: code_only(path.read_text(encoding="utf-8")) for path in sorted((root / "src" / "ke").rglob("*.[ch]"))}
+    used = {name for text in texts.values() for name in re.findall(r"(?:->|\.)\s*(\w+)", text)}
+    for path, text in texts.items():
+        for thread in THREAD.finditer(text):
+            members = [found[1] for line in thread[1].split(";") if (found := MEMBER.search(line.strip()))]
+            yield from (f"{path.relative_to(root)}: ke does not use KTHREAD.{name}"
+                        for name in members if name not in used | OF_PUSHLOCKS)
 
 
 def check_tree(root):
@@ -199,6 +216,8 @@ def check_tree(root):
         files = sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h"))
         if files:
             result[name] = [v for path in files for v in check_file(root, path)]
+            if folder.name == "ke":
+                result[name] += foreign_members(root)
     for path in sorted((root / "include" / "interlock").rglob("*.h")):
         result[str(path.relative_to(root))] = list(check_file(root, path))
     return result
@@ -212,7 +231,9 @@ CLEAN = {
     "include/interlock/win32/base.h": "#include <interlock/ex.h>\n#include <wchar.h>\n",
     "src/hal/hal.h": "#include <interlock/ntdef.h>\n",
     "src/hal/wait.c": "#include \"hal.h\"\n#include <linux/futex.h>\nvoid f(void) { syscall(1); }\n",
-    "src/ke/ki.h": "#include \"../hal/hal.h\"\n#include <interlock/ke.h>\n",
+    "src/ke/ki.h": "#include \"../hal/hal.h\"\n#include <interlock/ke.h>\n"
+                   "typedef struct _KTHREAD {\n    ULONG Own;\n    ULONG LockOwned[2];\n} KTHREAD;\n"
+                   "void g(KTHREAD *t) { t->Own = 1; }\n",
     "src/ke/a.c": "#include \"ki.h\"\n/* syscall( */ const char *s = \"pthread_self()\";\n"
                   "void f(void) { __asm__ volatile(\"yield\" ::: \"memory\"); __asm__(\"nop\"); }\n",
     "src/ob/obp.h": "",
@@ -254,6 +275,8 @@ PLANTED = {
     "a call of tracing without a hook": ("src/ke/b.c", "void f(void) { TraceX(); }\n"),
     "a private function of the object manager in user mode": ("src/rtl/b.c", "void f(void) { ObpCreateObject(); }\n"),
     "a private function of ps in user mode": ("src/win32/b.c", "void f(void) { PspExitThread(); }\n"),
+    "a member of KTHREAD that belongs to a higher layer":
+        ("src/ke/c.h", "typedef struct _KTHREAD {\n    ULONG Borrowed DECLSPEC_ALIGN(64); /* ->Borrowed */\n} KTHREAD;\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""In src each function has a unique name and is used, and no macro has a one-letter name.
+"""In src each function has a unique name and is used; nowhere does a macro have a one-letter name.
 
 1. A function name is defined once. Two definitions in the branches of an #if count as two: such a function has one
    definition, and the #if is inside it.
 2. A static function does not shadow a function that a header declares, or a macro.
-3. No macro has a name of one letter.
+3. No macro has a name of one letter, in tests and examples too.
 4. A function that no public header declares is used somewhere: in the library, the debugger, the explorer or a test.
 5. The walks of docs/architecture.md name functions and files as they are: each function is defined in one of the walk's files, and
    each walk says how many of both it names. No walk needs more than a dozen functions of one layer."""
@@ -22,6 +22,7 @@ from tap import Tap
 ONCE, SHADOWS, LETTERS, USED, WALKS = ("a function is defined once", "no static function shadows", "no macro has a name of one letter",
                                 "every function is used", "the walks are those of the code")
 USERS = ("src", "include", "kd", "lab", "tests", "tools", "races")
+SOURCES = (*USERS, "bench", "examples", "proof")
 WALK = re.compile(r"^\*\*(.+?)\*\* \(.*?; (\d+) in (\d+)\)\n(.*?)(?=^\*\*|^## |\Z)", re.M | re.S)
 MOST_OF_A_LAYER = 12
 ONE_LETTER = re.compile(r"^\s*#\s*define\s+([A-Za-z])\b", re.M)
@@ -100,7 +101,7 @@ def problems(root):
     unused = [f"{name}: {places(found)}" for name, found in sorted(functions.items())
               if name not in public and words[name] <= mentions[name] and not any(is_called_by_loader(root, tag) for tag in found)]
     letters = []
-    for path in sorted((root / "src").rglob("*.[ch]")):
+    for path in sorted(path for folder in SOURCES for path in (root / folder).rglob("*.[ch]")):
         text = path.read_text(encoding="utf-8")
         letters += [f"{match[1]}: {path.relative_to(root)}:{text.count(chr(10), 0, match.start(1)) + 1}"
                     for match in ONE_LETTER.finditer(text)]
@@ -129,6 +130,7 @@ PLANTED = {
         (SHADOWS, "src/c.c", "#define KiMost 3\n#undef KiMost\nstatic int KiMost(void) { return 3; }\n"),
     "a macro of one letter": (LETTERS, "src/c.c", "# define X(Name) Name\n"),
     "a constant of one letter": (LETTERS, "src/c.h", "#define n 3\n"),
+    "a macro of one letter in an example": (LETTERS, "examples/c.c", "#define L 1\n"),
     "a function that only a comment calls": (USED, "src/c.c", "/* KiLost() */\nint KiLost(void);\nint KiLost(void) { return 1; }\n"),
     "a walk that names a function of another file": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 1 in 1)\n1. `KiHelp` (ke/a.c).\n"),
     "a walk that counts wrong": (WALKS, "docs/architecture.md", "**Walking** (9 in 3; 2 in 1)\n1. `KiWalk` (ke/a.c).\n"),

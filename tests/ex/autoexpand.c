@@ -2,7 +2,7 @@
 #include "pushlockcrew.h"
 #include "../support/heap.h"
 
-#define L EX_PUSH_LOCK_LOCK
+#define LOCKED EX_PUSH_LOCK_LOCK
 #define SHARE EX_PUSH_LOCK_SHARE_INC
 
 #define EXPANDED 1u
@@ -22,7 +22,7 @@ static ULONG words_used(PEX_PUSH_LOCK_AUTO_EXPAND lock)
     for (fake_processor = 0; fake_processor < processors; fake_processor++) {
         PEX_PUSH_LOCK held = ExAcquireAutoExpandPushLockShared(lock, 0);
         ULONG i = 0;
-        assert_int_equal(*held, L + SHARE);
+        assert_int_equal(*held, LOCKED + SHARE);
         while (i < count && seen[i] != held) {
             i += 1;
         }
@@ -62,10 +62,10 @@ static void it_starts_as_one_word_and_stays_so_without_meetings(void **state)
         fake_processor = i;
         PEX_PUSH_LOCK held = ExAcquireAutoExpandPushLockShared(lock, 0);
         assert_ptr_equal(held, &lock->LocalLock);
-        assert_int_equal(lock->LocalLock, L + SHARE);
+        assert_int_equal(lock->LocalLock, LOCKED + SHARE);
         ExReleaseAutoExpandPushLockShared(lock, held, 0);
         ExAcquireAutoExpandPushLockExclusive(lock, 0);
-        assert_int_equal(lock->LocalLock, L);
+        assert_int_equal(lock->LocalLock, LOCKED);
         ExReleaseAutoExpandPushLockExclusive(lock, 0);
         assert_int_equal(lock->LocalLock, 0);
     }
@@ -108,7 +108,7 @@ static void assert_owner_waits(actor *owner, PEX_PUSH_LOCK_AUTO_EXPAND lock, PEX
 {
     tell(owner, own_and_release, lock);
     await(is_committed(owner->thread));
-    assert_true(*held & L);
+    assert_true(*held & LOCKED);
     assert_false(is_idle(owner));
     ExReleaseAutoExpandPushLockShared(lock, held, 0);
     await(is_idle(owner));
@@ -129,9 +129,9 @@ static void number_1_an_owner_takes_everything(void **state)
         ExReleaseAutoExpandPushLockShared(lock, word[i], 0);
     }
     ExAcquireAutoExpandPushLockExclusive(lock, 0);
-    assert_int_equal(lock->LocalLock, L);
+    assert_int_equal(lock->LocalLock, LOCKED);
     for (ULONG i = 0; i < processors; i++) {
-        assert_int_equal(*word[i], L);
+        assert_int_equal(*word[i], LOCKED);
     }
     ExReleaseAutoExpandPushLockExclusive(lock, 0);
     assert_int_equal(lock->LocalLock, 0);
@@ -212,7 +212,7 @@ static void number_3_growing_waits_for_nobody(void **state)
         ExReleaseAutoExpandPushLockShared(lock, ExAcquireAutoExpandPushLockShared(lock, 0), 0);
     }
     assert_int_equal(is_expanded(lock), KeNumberProcessors > 1);
-    assert_int_equal(lock->LocalLock, L + SHARE);
+    assert_int_equal(lock->LocalLock, LOCKED + SHARE);
     ExReleaseAutoExpandPushLockShared(lock, other, 0);
     assert_int_equal(lock->LocalLock, 0);
     ExFreeAutoExpandPushLock(lock);
@@ -319,8 +319,8 @@ static void number_5_a_sharer_touches_its_own_word_only(void **state)
         assert_ptr_not_equal(held, first);
         assert_true((ULONG_PTR)held / 64 != (ULONG_PTR)first / 64);
         assert_true((ULONG_PTR)held / 64 != (ULONG_PTR)lock / 64);
-        assert_int_equal(*held, L + SHARE);
-        assert_int_equal(*first, L + SHARE);
+        assert_int_equal(*held, LOCKED + SHARE);
+        assert_int_equal(*first, LOCKED + SHARE);
         fake_processor += 1;
         ExReleaseAutoExpandPushLockShared(lock, held, 0);
         fake_processor -= 1;
@@ -364,7 +364,7 @@ static void locks_do_not_share_words(void **state)
         }
     }
     for (unsigned i = 0; i < LOCKS; i++) {
-        assert_int_equal(*held[i], L + SHARE);
+        assert_int_equal(*held[i], LOCKED + SHARE);
         ExReleaseAutoExpandPushLockShared(lock[i], held[i], 0);
     }
     ULONG column = lock[5]->State >> 8;

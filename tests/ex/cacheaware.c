@@ -2,7 +2,7 @@
 #include "pushlockcrew.h"
 #include "../support/heap.h"
 
-#define L EX_PUSH_LOCK_LOCK
+#define LOCKED EX_PUSH_LOCK_LOCK
 #define SHARE EX_PUSH_LOCK_SHARE_INC
 
 /* Of the first processors, which the structure names. */
@@ -49,7 +49,7 @@ static void a_sharer_touches_its_own_line_only(void **state)
         ULONG slot = fake_processor % KeNumberProcessors;
         PEX_PUSH_LOCK held = ExAcquireCacheAwarePushLockShared(lock);
         assert_ptr_equal(held, word_of(lock, slot));
-        assert_words(lock, 0, slot, L + SHARE);
+        assert_words(lock, 0, slot, LOCKED + SHARE);
         fake_processor += 1; /* moved meanwhile */
         ExReleaseCacheAwarePushLockShared(held);
         fake_processor -= 1;
@@ -64,7 +64,7 @@ static void an_owner_takes_all(void **state)
     PEX_CACHE_AWARE_PUSH_LOCK lock = ExAllocateCacheAwarePushLock();
     (void)state;
     ExAcquireCacheAwarePushLockExclusive(lock);
-    assert_words(lock, L, 0, L);
+    assert_words(lock, LOCKED, 0, LOCKED);
     ExReleaseCacheAwarePushLockExclusive(lock);
     assert_words(lock, 0, 0, 0);
     ExFreeCacheAwarePushLock(lock);

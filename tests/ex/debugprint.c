@@ -239,6 +239,7 @@ static void fail_nt_verify(void)
 
 static void fail_soft(void)
 {
+    RTL_SOFT_ASSERT(1 + 1 == 2);
     RTL_SOFT_ASSERT(1 + 1 == 5);
     RTL_SOFT_ASSERTMSG("soft", 1 + 1 == 5);
 }
@@ -273,6 +274,7 @@ static void test_assertions(void **state)
     assert_non_null(strstr(captured, "failed: 1 + 1 == 4\n"));
     assert_int_equal(raised_by(fail_nt_verify), STATUS_ASSERTION_FAILURE);
     assert_int_equal(raised_by(fail_soft), STATUS_SUCCESS);
+    assert_null(strstr(captured, "1 + 1 == 2"));
     assert_non_null(strstr(captured, "*** Soft assertion failed: soft: 1 + 1 == 5\n"));
     assert_int_equal(raised_by(break_in), STATUS_BREAKPOINT);
     assert_int_equal(raised_by(break_with_status), STATUS_BREAKPOINT);

@@ -1,6 +1,7 @@
 /* Timers of the executive. */
 #include "ex/exp.h"
 #include "ke/irql.h"
+#include "ke/timer.h"
 #include "support.h"
 
 #include <string.h>
@@ -163,6 +164,33 @@ static void test_period(void **state)
         assert_int_equal(read_count(&c.count), count);
     }
     watchdog_stop();
+}
+
+/* A timer that may wake the machine is never late; another one is late by no more than its tolerance. */
+static void test_tolerance(void **state)
+{
+    static const struct {
+        ULONG attributes;
+        LONGLONG tolerance;
+    } rows[] = {{0, SECOND}, {EX_TIMER_NO_WAKE, 0}, {EX_TIMER_NO_WAKE, MILLISECOND}, {EX_TIMER_NO_WAKE, EX_TIMER_UNLIMITED_TOLERANCE}};
+    (void)state;
+    for (ULONG i = 0; i < ARRAYSIZE(rows); i += 1) {
+        EXT_SET_PARAMETERS parameters;
+        PEX_TIMER timer = ExAllocateTimer(NULL, NULL, rows[i].attributes);
+        assert_non_null(timer);
+        ExInitializeSetTimerParameters(&parameters);
+        parameters.NoWakeTolerance = rows[i].tolerance;
+        ExSetTimer(timer, -LONG_TIME, 0, &parameters);
+        LONGLONG latest = (1LL << KiTimerTolerance(&timer->Timer)) - 1;
+        if (rows[i].attributes == 0 || rows[i].tolerance == 0) {
+            assert_int_equal(latest, 0);
+        } else if (rows[i].tolerance != EX_TIMER_UNLIMITED_TOLERANCE) {
+            assert_true(latest > 0 && latest <= rows[i].tolerance);
+        } else {
+            assert_true(latest > SECOND / 2);
+        }
+        ExDeleteTimer(timer, TRUE, TRUE, NULL);
+    }
 }
 
 static void test_unlimited_tolerance_expires(void **state)
@@ -368,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_period),
         cmocka_unit_test(test_unlimited_tolerance_expires),
+        cmocka_unit_test(test_tolerance),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_disabled_timer_refuses),
         cmocka_unit_test(test_deletion_while_the_callback_runs),

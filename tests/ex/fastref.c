@@ -124,7 +124,7 @@ static void test_refill(void **state)
     assert_int_equal(deleted, 1);
 }
 
-/* Objects 2: with nothing cached the plain form returns NULL; the locked one works, and refills. */
+/* Objects 2: with nothing cached the plain form returns NULL; the locked form works, and refills. */
 static void test_locked_form(void **state)
 {
     EX_FAST_REF ref;

@@ -17,10 +17,10 @@
 
 #include <ctype.h>
 
-#define L     EX_PUSH_LOCK_LOCK
-#define W     EX_PUSH_LOCK_WAITING
-#define K     EX_PUSH_LOCK_WAKING
-#define M     EX_PUSH_LOCK_MULTIPLE_SHARED
+#define LOCKED EX_PUSH_LOCK_LOCK
+#define WAITING EX_PUSH_LOCK_WAITING
+#define WAKING EX_PUSH_LOCK_WAKING
+#define MULTIPLE EX_PUSH_LOCK_MULTIPLE_SHARED
 #define SHARE EX_PUSH_LOCK_SHARE_INC
 
 #define PLAYERS 6
@@ -157,23 +157,24 @@ static inline ULONG blocks_in(ULONG_PTR word)
 
 static inline ULONG sharers_in(ULONG_PTR word)
 {
-    if (!(word & W)) {
+    if (!(word & WAITING)) {
         return (ULONG)(word / SHARE);
     }
-    return (ULONG)((word & (M | K)) == M ? oldest_in(word)->ShareCount : 0);
+    return (ULONG)((word & (MULTIPLE | WAKING)) == MULTIPLE ? oldest_in(word)->ShareCount : 0);
 }
 
 /* Invariants. */
 static inline BOOLEAN is_consistent(ULONG_PTR word)
 {
-    return (!(word & K) || (word & W)) && (!(word & M) || (word & (L | W)) == (L | W)) &&
-           ((word & (W | L)) != W || (word & K)) && ((word & (L | W)) || word == 0);
+    ULONG_PTR held = word & (LOCKED | WAITING);
+    return (!(word & WAKING) || (word & WAITING)) && (!(word & MULTIPLE) || held == (LOCKED | WAITING)) &&
+           (held != WAITING || (word & WAKING)) && (held != 0 || word == 0);
 }
 
 typedef struct row {
     const char *script;
     ULONG_PTR flags;
-    ULONG sharers; /* in the word, or with M but without K in the oldest block */
+    ULONG sharers; /* in the word, or with MULTIPLE but without WAKING in the oldest block */
     ULONG blocks;
 } row;
 
@@ -182,7 +183,7 @@ static inline void play_rows(const row *rows, size_t count)
     for (const row *r = rows; r < rows + count; r++) {
         play(r->script);
         ULONG_PTR word = stage_word();
-        ULONG blocks = word & W ? blocks_in(word) : 0;
+        ULONG blocks = word & WAITING ? blocks_in(word) : 0;
         if ((word & EXP_PUSH_LOCK_BITS) != r->flags || sharers_in(word) != r->sharers || blocks != r->blocks ||
             !is_consistent(word)) {
             print_error("%s: flags %lx, sharers %u, blocks %u\n", r->script, (unsigned long)(word & EXP_PUSH_LOCK_BITS),
@@ -198,61 +199,61 @@ static inline void play_common_rows(void)
 {
     static const row rows[] = {
         {"", 0, 0, 0},
-        {"0X", L, 0, 0},
+        {"0X", LOCKED, 0, 0},
         {"0X 0x", 0, 0, 0},
-        {"0S", L, 1, 0},
+        {"0S", LOCKED, 1, 0},
         {"0S 0s", 0, 0, 0},
-        {"0S 1S 2S", L, 3, 0},
-        {"0S 1S 2S 1s", L, 2, 0},
+        {"0S 1S 2S", LOCKED, 3, 0},
+        {"0S 1S 2S 1s", LOCKED, 2, 0},
 
         /* held, with waiters */
-        {"0X 1X!", L | W, 0, 1},
-        {"0X 1S!", L | W, 0, 1},
-        {"0X 1X! 2S! 3X!", L | W, 0, 3},
-        {"0S 1X!", L | W, 0, 1},
-        {"0S 1S 2X!", L | W | M, 2, 1},
-        {"0S 1S 2S 3X! 4S! 5X!", L | W | M, 3, 3},
-        {"0S 1S 2X! 1s", L | W | M, 1, 1},
+        {"0X 1X!", LOCKED | WAITING, 0, 1},
+        {"0X 1S!", LOCKED | WAITING, 0, 1},
+        {"0X 1X! 2S! 3X!", LOCKED | WAITING, 0, 3},
+        {"0S 1X!", LOCKED | WAITING, 0, 1},
+        {"0S 1S 2X!", LOCKED | WAITING | MULTIPLE, 2, 1},
+        {"0S 1S 2S 3X! 4S! 5X!", LOCKED | WAITING | MULTIPLE, 3, 3},
+        {"0S 1S 2X! 1s", LOCKED | WAITING | MULTIPLE, 1, 1},
 
         /* handed off */
-        {"0X 1X! 0x 1.", L, 0, 0},
-        {"0X 1X! 2X! 0x 1.", L | W, 0, 1},
-        {"0X 1X! 2X! 3X! 0x 1. 1x 2.", L | W, 0, 1},
-        {"0S 1S 2X! 0s 1s 2.", L, 0, 0},
-        {"0S 1S 2X! 3S! 4S! 0s 1s 2. 2x 3. 4.", L, 2, 0},
-        {"0X 1S! 0x 1.", L, 1, 0},
-        {"0X 1S! 2S! 3S! 0x 1. 2. 3.", L, 3, 0},
-        {"0X 1S! 2S! 0x 1. 2. 3S", L, 3, 0},
-        {"0X 1S! 2X! 0x 1.", L | W, 0, 1},
-        {"0X 1S! 2S! 3X! 0x 1. 2.", L | W | M, 2, 1},
-        {"0X 1S! 2S! 3X! 4S! 0x 1. 2. 1s 2s 3.", L | W, 0, 1},
+        {"0X 1X! 0x 1.", LOCKED, 0, 0},
+        {"0X 1X! 2X! 0x 1.", LOCKED | WAITING, 0, 1},
+        {"0X 1X! 2X! 3X! 0x 1. 1x 2.", LOCKED | WAITING, 0, 1},
+        {"0S 1S 2X! 0s 1s 2.", LOCKED, 0, 0},
+        {"0S 1S 2X! 3S! 4S! 0s 1s 2. 2x 3. 4.", LOCKED, 2, 0},
+        {"0X 1S! 0x 1.", LOCKED, 1, 0},
+        {"0X 1S! 2S! 3S! 0x 1. 2. 3.", LOCKED, 3, 0},
+        {"0X 1S! 2S! 0x 1. 2. 3S", LOCKED, 3, 0},
+        {"0X 1S! 2X! 0x 1.", LOCKED | WAITING, 0, 1},
+        {"0X 1S! 2S! 3X! 0x 1. 2.", LOCKED | WAITING | MULTIPLE, 2, 1},
+        {"0X 1S! 2S! 3X! 4S! 0x 1. 2. 1s 2s 3.", LOCKED | WAITING, 0, 1},
 
         /* tries */
-        {"0T+", L, 0, 0},
-        {"0t+ 1t+", L, 2, 0},
-        {"0X 0T- 0t- 1T- 1t-", L, 0, 0},
-        {"0S 1T- 1t+ 2t+", L, 3, 0},
-        {"0S 1X! 2t- 2T- 0t-", L | W, 0, 1},
+        {"0T+", LOCKED, 0, 0},
+        {"0t+ 1t+", LOCKED, 2, 0},
+        {"0X 0T- 0t- 1T- 1t-", LOCKED, 0, 0},
+        {"0S 1T- 1t+ 2t+", LOCKED, 3, 0},
+        {"0S 1X! 2t- 2T- 0t-", LOCKED | WAITING, 0, 1},
 
         /* conversions */
-        {"0X 0C", L, 1, 0},
-        {"0X 0C 1S", L, 2, 0},
-        {"0S 0c+", L, 0, 0},
-        {"0S 1S 0c-", L, 2, 0},
-        {"0S 1X! 0c+", L | W, 0, 1},
-        {"0S 1S 2X! 0c-", L | W | M, 2, 1},
-        {"0S 1S 2X! 1s 0c+", L | W, 0, 1},
-        {"0S 1S 2X! 1s 0c+ 0x 2.", L, 0, 0},
-        {"0S 1S 2X! 3S! 1s 0c+ 0C", L | W, 0, 2},
-        {"0S 1S 2S 3X! 4X! 1s 2s 0c+ 0x 3.", L | W, 0, 1},
-        {"0X 1X! 0C", L | W, 0, 1},
-        {"0X 1S! 0C 1.", L, 2, 0},
-        {"0X 1S! 2S! 0C 1. 2.", L, 3, 0},
-        {"0X 1S! 2X! 0C 1.", L | W | M, 2, 1},
-        {"0X 1S! 2X! 0C 1. 0s", L | W | M, 1, 1},
-        {"0X 1S! 2X! 0C 1. 0s 1c+", L | W, 0, 1},
-        {"0X 1X! 2S! 0C", L | W, 0, 2},
-        {"0X 1X! 2S! 0C 0c+ 0x 1.", L | W, 0, 1},
+        {"0X 0C", LOCKED, 1, 0},
+        {"0X 0C 1S", LOCKED, 2, 0},
+        {"0S 0c+", LOCKED, 0, 0},
+        {"0S 1S 0c-", LOCKED, 2, 0},
+        {"0S 1X! 0c+", LOCKED | WAITING, 0, 1},
+        {"0S 1S 2X! 0c-", LOCKED | WAITING | MULTIPLE, 2, 1},
+        {"0S 1S 2X! 1s 0c+", LOCKED | WAITING, 0, 1},
+        {"0S 1S 2X! 1s 0c+ 0x 2.", LOCKED, 0, 0},
+        {"0S 1S 2X! 3S! 1s 0c+ 0C", LOCKED | WAITING, 0, 2},
+        {"0S 1S 2S 3X! 4X! 1s 2s 0c+ 0x 3.", LOCKED | WAITING, 0, 1},
+        {"0X 1X! 0C", LOCKED | WAITING, 0, 1},
+        {"0X 1S! 0C 1.", LOCKED, 2, 0},
+        {"0X 1S! 2S! 0C 1. 2.", LOCKED, 3, 0},
+        {"0X 1S! 2X! 0C 1.", LOCKED | WAITING | MULTIPLE, 2, 1},
+        {"0X 1S! 2X! 0C 1. 0s", LOCKED | WAITING | MULTIPLE, 1, 1},
+        {"0X 1S! 2X! 0C 1. 0s 1c+", LOCKED | WAITING, 0, 1},
+        {"0X 1X! 2S! 0C", LOCKED | WAITING, 0, 2},
+        {"0X 1X! 2S! 0C 0c+ 0x 1.", LOCKED | WAITING, 0, 1},
     };
     play_rows(rows, RTL_NUMBER_OF(rows));
 }

@@ -147,7 +147,7 @@ static void hold_until_awaited(void *argument, unsigned index)
         } else {
             ExAcquirePushLockExclusive(&g->lock);
         }
-        for (unsigned tries = 0; tries < 50 && !(__atomic_load_n(&g->lock, __ATOMIC_RELAXED) & W); tries++) {
+        for (unsigned tries = 0; tries < 50 && !(__atomic_load_n(&g->lock, __ATOMIC_RELAXED) & WAITING); tries++) {
             sched_yield();
         }
         ExReleasePushLock(&g->lock);
@@ -186,7 +186,7 @@ static void meet_inside(meeting *m, unsigned long round, unsigned members)
 {
     __atomic_add_fetch(&m->inside, 1, __ATOMIC_ACQ_REL);
     await_number(&m->inside, (round + 1) * members);
-    check(__atomic_load_n(&m->lock, __ATOMIC_RELAXED) & L);
+    check(__atomic_load_n(&m->lock, __ATOMIC_RELAXED) & LOCKED);
 }
 
 static void leave_meeting(meeting *m)
@@ -251,7 +251,7 @@ static void requirement_3_shared_stays_shared_while_a_waiter_is_on_its_way(void 
 {
     (void)state;
     play("0X 1X! 2X! < 0x 3S! 4S! > 1. 1x 2. 2x 3. 4.");
-    assert_int_equal(stage_word(), L + 2 * SHARE);
+    assert_int_equal(stage_word(), LOCKED + 2 * SHARE);
     end_play();
     play("0X 1X! < 0x 3S 4S > 1! 3s 4s 1.");
     end_play();
@@ -285,7 +285,7 @@ static void hold_a_barged_meeting(void *argument, unsigned index)
         if (index == 0) {
             ExAcquirePushLockExclusive(&m->lock);
             __atomic_store_n(&m->opened, round + 1, __ATOMIC_RELEASE);
-            while (!(__atomic_load_n(&m->lock, __ATOMIC_RELAXED) & W)) {
+            while (!(__atomic_load_n(&m->lock, __ATOMIC_RELAXED) & WAITING)) {
                 sched_yield();
             }
             ExReleasePushLockExclusive(&m->lock);
@@ -315,7 +315,7 @@ static void requirement_4_overtaking_is_bounded(void **state)
     play("< 3x 4T+ > 1!");
     play("< 4x 3T+ > 1!");
     play("< 3x");
-    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, L | W);
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, LOCKED | WAITING);
     play("3T- 4t- > 1.");
     end_play();
 }
@@ -328,12 +328,12 @@ static void requirement_4_alone_in_the_queue_too(void **state)
         play("< 0x 0T+ > 1!");
     }
     play("< 0x");
-    assert_int_equal(stage_word(), L);
+    assert_int_equal(stage_word(), LOCKED);
     play("0T- > 1.");
     end_play();
 }
 
-/* A thread that overtakes a waiter whose wake never arrives, until its turn is over: then it waits behind it. */
+/* A thread overtakes a waiter whose wake never arrives, until its turn is over: then it queues behind the waiter. */
 static void pass_waiters(void *argument)
 {
     volatile ULONG_PTR *lock = argument;
@@ -351,9 +351,9 @@ static void requirement_4_a_turn_ends(void **state)
     (void)state;
     play("0X 1X! 2X! < 0x");
     run_on(&stage.player[3].actor, pass_waiters, (void *)&stage.lock);
-    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, WAITING | WAKING);
     play("3T+ 3x 3X!"); /* a try always may, an acquire no longer */
-    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, W | K);
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, WAITING | WAKING);
     assert_int_equal(blocks_in(stage_word()), 2);
     play("> 1. 1x 2. 2x 3.");
     end_play();
@@ -376,7 +376,7 @@ static BOOLEAN yielded_as_holder;
 static VOID note_yield(VOID)
 {
     yields += 1;
-    yielded_as_holder = yielded_as_holder || (stage_word() & L);
+    yielded_as_holder = yielded_as_holder || (stage_word() & LOCKED);
 }
 
 static void pass_waiters_and_yield(void *argument)
@@ -488,7 +488,7 @@ static void requirement_5_sharers_wait_behind_a_queued_owner(void **state)
 {
     (void)state;
     play("0S 1X! 2S! 3t- 0s 1.");
-    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, L | W);
+    assert_int_equal(stage_word() & EXP_PUSH_LOCK_BITS, LOCKED | WAITING);
     play("1x 2.");
     end_play();
     play("0S 1S 2X! 3S! 0s");
@@ -502,7 +502,7 @@ static void requirement_5_but_not_behind_other_sharers(void **state)
 {
     (void)state;
     play("0X 1S! 2S! 0x 1. 2. 3S 4t+");
-    assert_int_equal(stage_word(), L + 4 * SHARE);
+    assert_int_equal(stage_word(), LOCKED + 4 * SHARE);
     end_play();
 }
 
@@ -722,9 +722,9 @@ static void what_is_not_held_is_not_released(void **state)
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, release_shared, &lock);
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, release_either, &lock);
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, convert, &lock);
-    lock = L;
+    lock = LOCKED;
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, release_shared, &lock);
-    lock = L + SHARE;
+    lock = LOCKED + SHARE;
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, release_exclusive, &lock);
     expect_bugcheck(KERNEL_AUTO_BOOST_INVALID_LOCK_RELEASE, convert, &lock);
 }

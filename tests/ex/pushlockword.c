@@ -4,27 +4,27 @@
 static const row rows[] = {
     {"0X 0r", 0, 0, 0},
     {"0S 1S 1r 0r", 0, 0, 0},
-    {"0S 1S 2X! 3S! 0r", L | W | M, 1, 2},
-    {"0X 1S! 2S! 3X! 4S! 5X! 0r 1. 2.", L | W | M, 2, 3},
+    {"0S 1S 2X! 3S! 0r", LOCKED | WAITING | MULTIPLE, 1, 2},
+    {"0X 1S! 2S! 3X! 4S! 5X! 0r 1. 2.", LOCKED | WAITING | MULTIPLE, 2, 3},
 
     /* a waiter has been woken */
-    {"0X 1X! 2X! < 0x", W | K, 0, 1},
-    {"0X 1X! 2X! < 0x 3S!", W | K, 0, 2},
-    {"0X 1X! 2X! < 0x 3T+", L | W | K, 0, 1},
-    {"0X 1X! 2X! < 0x 3T+ 4X! 5S!", L | W | K, 0, 3},
-    {"0X 1X! 2X! < 0x 3T+ 3x", W | K, 0, 1},
-    {"0X 1X! 2X! < 0x 3T+ 3C", L | W | K | M, 0, 1},
-    {"0X 1X! 2X! < 0x 3T+ 3C 4S! 3s", W | K, 0, 2},
-    {"0X 1X! 2X! < 0x 3T+ 3C 3c+", L | W | K, 0, 1},
-    {"0X 1X! 2X! < 0x 3T+ > 1!", L | W, 0, 2},
-    {"0X 1X! 2X! < 0x 3T+ 3C > 1!", L | W, 0, 2},
-    {"0X 1X! 2X! < 0x > 1.", L | W, 0, 1},
-    {"0X 1X! 2X! < 0x 3t-", W | K, 0, 1},
+    {"0X 1X! 2X! < 0x", WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! < 0x 3S!", WAITING | WAKING, 0, 2},
+    {"0X 1X! 2X! < 0x 3T+", LOCKED | WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! < 0x 3T+ 4X! 5S!", LOCKED | WAITING | WAKING, 0, 3},
+    {"0X 1X! 2X! < 0x 3T+ 3x", WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! < 0x 3T+ 3C", LOCKED | WAITING | WAKING | MULTIPLE, 0, 1},
+    {"0X 1X! 2X! < 0x 3T+ 3C 4S! 3s", WAITING | WAKING, 0, 2},
+    {"0X 1X! 2X! < 0x 3T+ 3C 3c+", LOCKED | WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! < 0x 3T+ > 1!", LOCKED | WAITING, 0, 2},
+    {"0X 1X! 2X! < 0x 3T+ 3C > 1!", LOCKED | WAITING, 0, 2},
+    {"0X 1X! 2X! < 0x > 1.", LOCKED | WAITING, 0, 1},
+    {"0X 1X! 2X! < 0x 3t-", WAITING | WAKING, 0, 1},
     {"0X 1X! < 0x", 0, 0, 0},
-    {"0X 1X! < 0x 2S 3S", L, 2, 0},
-    {"0X 1X! < 0x 2S 3S > 1!", L | W | M, 2, 1},
-    {"0X 1S! 2S! < 0x", L, 2, 0},
-    {"0X 1S! 2X! < 0x", L | W, 0, 1},
+    {"0X 1X! < 0x 2S 3S", LOCKED, 2, 0},
+    {"0X 1X! < 0x 2S 3S > 1!", LOCKED | WAITING | MULTIPLE, 2, 1},
+    {"0X 1S! 2S! < 0x", LOCKED, 2, 0},
+    {"0X 1S! 2X! < 0x", LOCKED | WAITING, 0, 1},
 };
 
 static void the_word_goes_through_its_states(void **state)
@@ -66,17 +66,17 @@ static void the_public_lock_has_the_same_word(void **state)
     ExInitializePushLock(&lock);
     assert_int_equal(lock, 0);
     ExAcquirePushLockExclusive(&lock);
-    assert_int_equal(lock, L);
+    assert_int_equal(lock, LOCKED);
     ExConvertPushLockExclusiveToShared(&lock);
-    assert_int_equal(lock, L + SHARE);
+    assert_int_equal(lock, LOCKED + SHARE);
     ExAcquirePushLockShared(&lock);
     assert_true(ExTryAcquirePushLockShared(&lock));
-    assert_int_equal(lock, L + 3 * SHARE);
+    assert_int_equal(lock, LOCKED + 3 * SHARE);
     assert_false(ExTryConvertPushLockSharedToExclusive(&lock));
     ExReleasePushLockShared(&lock);
     ExReleasePushLock(&lock);
     assert_true(ExTryConvertPushLockSharedToExclusive(&lock));
-    assert_int_equal(lock, L);
+    assert_int_equal(lock, LOCKED);
     assert_false(ExTryAcquirePushLockExclusive(&lock));
     assert_false(ExTryAcquirePushLockShared(&lock));
     ExReleasePushLock(&lock);

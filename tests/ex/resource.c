@@ -179,7 +179,7 @@ static void owner_pointers_8(void **state)
     (void)state;
     initialize(&resource);
 
-    /* Exclusively, twice; the thread may end and another one releases. */
+    /* Acquired exclusively, twice; the thread may end, and another one releases. */
     run_on(&one->actor, acquire_exclusive, &resource);
     run_on(&one->actor, acquire_exclusive, &resource);
     run_on(&one->actor, set_owner, &b);

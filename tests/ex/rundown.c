@@ -411,15 +411,41 @@ static void test_sections(void **state)
     end_actor(&single);
 }
 
+/* 13: the inline functions and the exported ones may be mixed. */
+static void test_inline_or_called(void **state)
+{
+    protection p;
+    (void)state;
+    create(&p, TRUE);
+    PEX_RUNDOWN_REF first = *(PEX_RUNDOWN_REF *)(PVOID)p.aware;
+    for (ULONG round = 0; round < 2; round += 1) {
+        assert_true(ExAcquireRundownProtectionCacheAware(p.aware));
+        assert_int_equal(holders_of(first), 1);
+        (ExReleaseRundownProtectionCacheAware)(p.aware);
+        assert_int_equal(holders_of(first), 0);
+        assert_true((ExAcquireRundownProtectionCacheAware)(p.aware));
+        assert_int_equal(holders_of(first), 1);
+        ExReleaseRundownProtectionCacheAware(p.aware);
+        assert_int_equal(holders_of(first), 0);
+        close_sections(p.aware);
+        assert_int_equal(p.aware->Area, 0);
+    }
+    await_release(&p);
+    assert_false(ExAcquireRundownProtectionCacheAware(p.aware));
+    assert_false((ExAcquireRundownProtectionCacheAware)(p.aware));
+    destroy(&p);
+}
+
 /* 11: a thread on a processor that has no slot closes the sections and acquires. */
 static void test_processor_without_slot(void **state)
 {
-    UCHAR memory[3 * 64] = {0};
-    PEX_RUNDOWN_REF_CACHE_AWARE aware = (PVOID)ALIGN_UP_BY((ULONG_PTR)memory, 8);
+    UCHAR memory[4 * 64] DECLSPEC_ALIGN(64);
+    PEX_RUNDOWN_REF_CACHE_AWARE aware = (PVOID)memory;
     cpu_set_t all;
     LONG_PTR holders = 0;
     (void)state;
-    ExInitializeRundownProtectionCacheAware(aware, 2 * 64 + 8);
+    memset(memory, 0xdd, sizeof(memory));
+    ExInitializeRundownProtectionCacheAware(aware, 2 * 64);
     PEX_RUNDOWN_REF first = *(PEX_RUNDOWN_REF *)(PVOID)aware;
     assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
     for (int number = 0; number < CPU_SETSIZE; number += 1) {
@@ -436,6 +462,9 @@ static void test_processor_without_slot(void **state)
     ExReleaseRundownProtectionCacheAwareEx(aware, (ULONG)holders);
     ExWaitForRundownProtectionReleaseCacheAware(aware);
     assert_false(ExAcquireRundownProtectionCacheAware(aware));
+    for (UCHAR *behind = memory + 2 * 64; behind < memory + sizeof(memory); behind += 1) {
+        assert_int_equal(*behind, 0xdd);
+    }
 }
 
 /* Cache-aware 1 and 3: each processor has a line of its own, whatever the address of the memory. */
@@ -524,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_misuse),
         WATCHED(test_at_dispatch_level),
         WATCHED(test_sections),
+        WATCHED(test_inline_or_called),
         WATCHED(test_processor_without_slot),
         WATCHED(test_own_line),
         WATCHED(test_too_small),

@@ -78,7 +78,7 @@ def refused(tap, program):
         for arguments, culprit in (((), ""), (("--state",), "--state"), (("--timeout", "soon", program), "soon"),
                                    (("--loud", program), "--loud")):
             result = faults(folder, *arguments)
-            named = f"interlock: this is not understood: {culprit}\n" if culprit else ""
+            named = f"interlock: unrecognized argument: {culprit}\n" if culprit else ""
             tap.case(f"refused: {' '.join(arguments)[:20]}",
                      [] if result.returncode == 2 and result.stderr.startswith(named + "usage: ") else [result])
         result = faults(folder, "--state", "/nonexistent/state", program)

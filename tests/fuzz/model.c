@@ -8,9 +8,9 @@
 fuzz_model model;
 
 const char *const rule_names[RULE_COUNT] = {
-#define X(rule) #rule,
-    RULES(X)
-#undef X
+#define RULE(rule) #rule,
+    RULES(RULE)
+#undef RULE
 };
 
 /* The lab's numbering. */

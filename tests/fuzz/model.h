@@ -43,31 +43,31 @@ typedef enum {
 } waiting_for;
 
 /* Rules that can be inverted, to check that the inversion is detected. */
-#define RULES(X)                                                                                                       \
-    X(wake_order)                                                                                                      \
-    X(pulse_resets)                                                                                                    \
-    X(lowest_index)                                                                                                    \
-    X(abandonment)                                                                                                     \
-    X(all_at_once)                                                                                                     \
-    X(queue_order)                                                                                                     \
-    X(concurrency)                                                                                                     \
-    X(blocked_frees_place)                                                                                             \
-    X(alert_first)                                                                                                     \
-    X(key_order)                                                                                                       \
-    X(suspended_unlinked)                                                                                              \
-    X(sharers_wait)                                                                                                    \
-    X(resource_turns)                                                                                                  \
-    X(word_order)                                                                                                      \
-    X(apc_order)                                                                                                       \
-    X(mutex_order)                                                                                                     \
-    X(pair_sides)                                                                                                      \
-    X(due_time_replaced)                                                                                               \
-    X(deadline_stays)
+#define RULES(RULE)                                                                                                    \
+    RULE(wake_order)                                                                                                   \
+    RULE(pulse_resets)                                                                                                 \
+    RULE(lowest_index)                                                                                                 \
+    RULE(abandonment)                                                                                                  \
+    RULE(all_at_once)                                                                                                  \
+    RULE(queue_order)                                                                                                  \
+    RULE(concurrency)                                                                                                  \
+    RULE(blocked_frees_place)                                                                                          \
+    RULE(alert_first)                                                                                                  \
+    RULE(key_order)                                                                                                    \
+    RULE(suspended_unlinked)                                                                                           \
+    RULE(sharers_wait)                                                                                                 \
+    RULE(resource_turns)                                                                                               \
+    RULE(word_order)                                                                                                   \
+    RULE(apc_order)                                                                                                    \
+    RULE(mutex_order)                                                                                                  \
+    RULE(pair_sides)                                                                                                   \
+    RULE(due_time_replaced)                                                                                            \
+    RULE(deadline_stays)
 
 typedef enum {
-#define X(rule) RULE_##rule,
-    RULES(X)
-#undef X
+#define RULE(rule) RULE_##rule,
+    RULES(RULE)
+#undef RULE
         RULE_COUNT,
     NO_RULE = RULE_COUNT
 } rule;

@@ -1,5 +1,6 @@
 #include "haltest.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
@@ -131,6 +132,33 @@ static void the_longest_spin_is_short(void **state)
     assert_true(shortest < MILLISECOND);
 }
 
+static volatile ULONG line[32] __attribute__((aligned(128)));
+static int writers_end;
+
+static void *write_line(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&writers_end, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&line[0], 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Only a read of a word that somebody has just written tells how far away the writer is. */
+static void lines_of_others_are_timed(void **state)
+{
+    pthread_t writer;
+    ULONG cycles;
+
+    (void)state;
+    assert_false(HalTimeLine(line, 100, &cycles));
+    assert_int_equal(pthread_create(&writer, NULL, write_line, NULL), 0);
+    while (!HalTimeLine(line, 100, &cycles))
+        sched_yield();
+    __atomic_store_n(&writers_end, 1, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_false(HalTimeLine(line, 100, &cycles));
+}
+
 static void giving_way_yields_and_then_naps(void **state)
 {
     const struct {
@@ -165,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_thread_knows_its_processor),
         cmocka_unit_test(spins_grow_with_cycles),
         cmocka_unit_test(the_longest_spin_is_short),
+        cmocka_unit_test(lines_of_others_are_timed),
         cmocka_unit_test(giving_way_yields_and_then_naps),
     };
 

@@ -77,7 +77,7 @@ static BOOLEAN offered(void)
     return HAL_SECTIONS && HalSectionsOffered() && sysconf(_SC_NPROCESSORS_CONF) <= SLOTS;
 }
 
-/* More threads than processors, which preempt each other, and signals. A handler also uses a section. */
+/* More threads than processors, so that they preempt each other, and signals, whose handler uses a section too. */
 static void interrupted(int signal)
 {
     (void)signal;

@@ -270,8 +270,8 @@ static void acquire_release(void **state)
     assert_int_equal(m.wrong, 0);
 }
 
-/* Store, barrier, load of the other's store: at least one of the two threads sees the other. Both walk many words in a
- * row, so that they often collide at one. */
+/* Store, barrier, load of the other's store: at least one of the two threads sees the other. Both walk through many
+   words, so that they often meet at one. */
 #define PLACES 256
 
 struct crossing {

@@ -1,4 +1,4 @@
-/* Every interlocked operation at every width, against a model that knows nothing of atomics. */
+/* Every interlocked operation at every width, against a sequential model. */
 #include "support.h"
 
 #include <inttypes.h>

@@ -437,7 +437,7 @@ static void forks(void)
     waitpid(child, &status, 0);
 }
 
-/* A program that uses Interlock too, and has inherited the setting. */
+/* A child program that uses Interlock too and inherited the setting. */
 static void spawns(char *program)
 {
     pid_t child;

@@ -126,7 +126,7 @@ static kd_world *read_copy(const uint8_t *original, size_t size, size_t kept)
     return kd_world_parse(copy, kept, "/copy");
 }
 
-/* The owner of the lock is named, whether or not threads sleep for it. */
+/* The owner of the lock is named even if no thread sleeps for it. */
 static void check_lock(const uint8_t *original, size_t size)
 {
     static const uint64_t locks[] = {0, 1ull << HAL_PROCESS_ID_BITS | 4711, WO_LOCK_SLEEPERS | 1ull << HAL_PROCESS_ID_BITS | 4711};

@@ -135,6 +135,18 @@ static void name_a_lock(void)
     KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)&a_spin_lock, (ULONG_PTR)KeGetCurrentThread(), 0, 0);
 }
 
+/* As far from the first thread as other threads are, but in the program's data. */
+static char no_threads[2 * sizeof(KI_THREAD_SLOT)];
+
+static void name_no_thread(void)
+{
+    ULONG_PTR address = (ULONG_PTR)no_threads;
+
+    while ((address - (ULONG_PTR)KiThreadChunk[0]) % sizeof(KI_THREAD_SLOT) != FIELD_OFFSET(KI_THREAD_SLOT, Tcb))
+        address++;
+    KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)&a_spin_lock, address, 0, 0);
+}
+
 static const struct {
     void (*function)(void);
     const char *parts[5];
@@ -148,6 +160,7 @@ static const struct {
      {"BAD_POOL_CALLER: pool block freed with a wrong tag\n", "its tag: 'Test'\n", "given tag: '.Odd'\n"}},
     {allocate_without_a_tag, {"BAD_POOL_CALLER: pool allocation with tag 0\n", "pool type: PagedPool\n"}},
     {name_a_lock, {"spin lock: ke-bugcheck!a_spin_lock\n", "thread: this thread\n"}},
+    {name_no_thread, {"thread: ke-bugcheck!no_threads+0x"}},
 };
 
 /* Each kind of value; FALSE: it may be an address. */
@@ -186,6 +199,22 @@ static void everything_is_explained(void **state)
             if (strstr(text, explanations[i].parts[part]) == NULL)
                 fail_msg("no \"%s\" in:\n%s", explanations[i].parts[part], text);
     }
+}
+
+/* The caller is where its call is: a call at the end of a function returns to what follows the function. */
+static void call_before(void)
+{
+    KeBugCheckEx(BAD_POOL_CALLER, 0x9B, NonPagedPool, 32, (ULONG_PTR)name_a_lock);
+}
+
+static void a_caller_is_named_by_its_call(void **state)
+{
+    char text[16384];
+
+    (void)state;
+    report_of(call_before, text, sizeof(text));
+    assert_non_null(strstr(text, "  caller: ke-bugcheck"));
+    assert_null(strstr(text, "  caller: ke-bugcheck!name_a_lock\n"));
 }
 
 /* The frame with number 0. */
@@ -314,6 +343,7 @@ int main(void)
         cmocka_unit_test(the_report),
         cmocka_unit_test(everything_is_explained),
         cmocka_unit_test(values_are_explained),
+        cmocka_unit_test(a_caller_is_named_by_its_call),
         cmocka_unit_test(the_stack_begins_at_the_caller),
         cmocka_unit_test(one_report),
         cmocka_unit_test(callbacks),

@@ -8,7 +8,7 @@
 
 #define CROWD 32
 
-/* Dequeuers, then eligible blocks by their numbers, then dormant ones; the last of these knows the first. */
+/* Dequeuers, then eligible blocks by their numbers, then dormant ones; the last dormant block points to the first. */
 static void check_order(PDISPATCHER_HEADER header)
 {
     PLIST_ENTRY first_dormant = NULL;

@@ -1,4 +1,5 @@
 /* Allocations that fail on purpose: each distinct call stack once, whatever is allocated, deterministically. */
+#include "../support/mapped.h"
 #include "../support/support.h"
 
 #include <interlock/ex.h>
@@ -50,7 +51,7 @@ static NTSTATUS add_device(void)
 
 #define MOST_ROUNDS 64
 
-/* Fills in the stacks in the order in which they failed. */
+/* Stores the stacks in the order in which they failed. */
 static __attribute__((noinline)) unsigned run_rounds(ULONG64 stacks[MOST_ROUNDS])
 {
     unsigned rounds = 0;
@@ -98,6 +99,22 @@ static void run_rounds_in_thread(void *time, unsigned index)
 }
 
 /* In threads, where all callers are the same: they are part of a stack. The handle table has grown before. */
+/* The memory for the stacks is allocated once. */
+static void begun_again_and_again(void **state)
+{
+    unsigned long before;
+
+    (void)state;
+    assert_true(VfBeginFaults());
+    VfEndFaults();
+    before = mapped_pages();
+    for (int round = 0; round < 64; round++) {
+        assert_true(VfBeginFaults());
+        VfEndFaults();
+    }
+    assert_in_range(mapped_pages(), 0, before + 4096);
+}
+
 static void the_same_each_time(void **state)
 {
     (void)state;
@@ -179,6 +196,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stack_fails_once),
         cmocka_unit_test(the_same_each_time),
+        cmocka_unit_test(begun_again_and_again),
         cmocka_unit_test(it_can_be_ended_in_a_round),
         cmocka_unit_test(run_after_run),
     };

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -280,6 +281,97 @@ static void sections_wait_for_the_fork(void **state)
     assert_int_equal(KiForkPending, 0);
 }
 
+static void fork_second(void *ended, unsigned index)
+{
+    (void)index;
+    KiForkPrepare();
+    if (!__atomic_load_n((volatile ULONG *)ended, __ATOMIC_ACQUIRE))
+        abort();
+    KiForkParent(TRUE);
+    KiForkParentLate();
+}
+
+static void forks_take_turns(void **state)
+{
+    volatile ULONG ended = 0;
+    test_threads *threads;
+
+    (void)state;
+    KiForkPrepare();
+    threads = start_threads(1, fork_second, (void *)&ended);
+    usleep(20000);
+    __atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
+    KiForkParent(TRUE);
+    KiForkParentLate();
+    join_threads(threads, 20);
+    assert_int_equal(KiForkPending, 0);
+}
+
+struct waiting {
+    KEVENT end;
+    PKTHREAD volatile thread;
+    KAPC apc;
+    volatile ULONG rundowns;
+};
+
+static VOID never_run(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    (void)apc;
+    (void)routine;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    abort();
+}
+
+static VOID never_called(PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    abort();
+}
+
+static VOID count_rundown(PKAPC apc)
+{
+    CONTAINING_RECORD(apc, struct waiting, apc)->rundowns += 1;
+}
+
+static void wait_unalertably(void *argument, unsigned index)
+{
+    struct waiting *waiting = argument;
+
+    (void)index;
+    __atomic_store_n(&waiting->thread, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    KeWaitForSingleObject(&waiting->end, Executive, KernelMode, FALSE, NULL);
+}
+
+static void check_rundown(void *argument)
+{
+    struct waiting *waiting = argument;
+
+    CHECK(waiting->rundowns == 1);
+}
+
+static void apcs_of_threads_that_stay_behind_are_run_down(void **state)
+{
+    struct waiting waiting = {0};
+    test_threads *threads;
+
+    (void)state;
+    KeInitializeEvent(&waiting.end, NotificationEvent, FALSE);
+    threads = start_threads(1, wait_unalertably, &waiting);
+    while (!has_waiters(&waiting.end))
+        HalDispatch.Yield();
+    KeInitializeApc(&waiting.apc, waiting.thread, OriginalApcEnvironment, never_run, count_rundown, never_called, UserMode, NULL);
+    assert_true(KeInsertQueueApc(&waiting.apc, NULL, NULL, 0));
+    in_child(check_rundown, &waiting);
+    assert_int_equal(waiting.rundowns, 0);
+    KeSetEvent(&waiting.end, 0, FALSE);
+    join_threads(threads, 20);
+    assert_int_equal(waiting.rundowns, 1);
+}
+
 struct forker {
     PKTHREAD volatile thread;
     volatile ULONG suspended;
@@ -337,6 +429,8 @@ int main(void)
         cmocka_unit_test(a_thread_that_never_called_in_forks),
         cmocka_unit_test(threads_that_stay_behind_have_ended),
         cmocka_unit_test(sections_wait_for_the_fork),
+        cmocka_unit_test(forks_take_turns),
+        cmocka_unit_test(apcs_of_threads_that_stay_behind_are_run_down),
         cmocka_unit_test(a_suspension_that_came_meanwhile_is_taken_without_a_call),
         cmocka_unit_test(fork_handlers_of_the_program_may_call_in),
     };

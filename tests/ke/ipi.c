@@ -87,6 +87,7 @@ static void at_the_same_time(void **state)
 
 /* A thread that only counts at a level is interrupted below IPI_LEVEL, and not at or above it. */
 static volatile int counting, stop_counting, may_stop;
+static volatile pid_t calling;
 
 static void count_at(void *level, unsigned index)
 {
@@ -106,6 +107,7 @@ static void call_and_stop(void *unused, unsigned index)
 {
     (void)unused;
     (void)index;
+    __atomic_store_n(&calling, gettid(), __ATOMIC_SEQ_CST);
     broadcast_once();
     __atomic_store_n(&may_stop, 1, __ATOMIC_SEQ_CST);
 }
@@ -136,6 +138,22 @@ static void busy_targets(void **state)
     }
 }
 
+/* How often the caller has given way: once for each look, as soon as it no longer spins. */
+static unsigned long naps_of_caller(void)
+{
+    char path[64], line[128];
+    unsigned long naps = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)__atomic_load_n(&calling, __ATOMIC_SEQ_CST));
+    file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        sscanf(line, "voluntary_ctxt_switches: %lu", &naps);
+    if (file != NULL)
+        fclose(file);
+    return naps;
+}
+
 /* A target takes longer than the time after which the caller repeats its requests. */
 static void a_slow_target(void **state)
 {
@@ -146,8 +164,12 @@ static void a_slow_target(void **state)
     target = start_threads(1, count_at, (void *)(uintptr_t)HIGH_LEVEL);
     while (!__atomic_load_n(&counting, __ATOMIC_SEQ_CST))
         usleep(10);
+    watchdog_start(60);
+    calling = 0;
     caller = start_threads(1, call_and_stop, NULL);
-    usleep(400000);
+    while (naps_of_caller() < KI_LOOKS_BEFORE_REPEAT + 64)
+        usleep(1000);
+    watchdog_stop();
     assert_false(__atomic_load_n(&may_stop, __ATOMIC_SEQ_CST));
     __atomic_store_n(&stop_counting, 1, __ATOMIC_SEQ_CST);
     join_threads(caller, 20);

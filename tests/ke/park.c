@@ -1,6 +1,7 @@
 /* The parking layer, on a simulated host: each policy, each stage. */
 #include "waittest.h"
 
+#include "ke/fairness.h"
 #include "ke/park.h"
 
 #include <errno.h>
@@ -24,6 +25,14 @@ ULONG __wrap_HalSpinsForCycles(ULONG cycles)
     return cycles / PAUSE_CYCLES;
 }
 
+static ULONG far_line;
+
+ULONG __wrap_HalFarLineCycles(VOID);
+ULONG __wrap_HalFarLineCycles(VOID)
+{
+    return far_line;
+}
+
 ULONG __wrap_HalYieldsBeforeSleep(VOID);
 ULONG __wrap_HalYieldsBeforeSleep(VOID)
 {
@@ -39,11 +48,15 @@ VOID __wrap_HalGiveWay(ULONG round)
 
 static ULONG timed_cycles;
 
-ULONG_PTR __wrap_HalTimedRead(const volatile ULONG_PTR *word, PULONG cycles);
-ULONG_PTR __wrap_HalTimedRead(const volatile ULONG_PTR *word, PULONG cycles)
+static BOOLEAN written;
+
+BOOLEAN __wrap_HalTimeLine(const volatile ULONG *word, ULONG pauses, PULONG cycles);
+BOOLEAN __wrap_HalTimeLine(const volatile ULONG *word, ULONG pauses, PULONG cycles)
 {
+    (void)word;
+    assert_int_not_equal(pauses, 0);
     *cycles = timed_cycles;
-    return *word;
+    return written;
 }
 
 static VOID count_yield(VOID)
@@ -454,22 +467,74 @@ static void interrupts(void **state)
 static void near_and_far(void **state)
 {
     PKTHREAD thread = KeGetCurrentThread();
-    volatile ULONG_PTR word = 1;
+    volatile ULONG word = 1;
+    KI_PATIENCE patience;
 
     (void)state;
+    KiBeginPatience(&patience, thread, KiParkForPushLock);
     thread->NearLooks = thread->UntimedLooks = 0;
     timed_cycles = 10;
-    KiTimeLook(thread, &word, 1); /* unchanged: not informative */
+    written = FALSE;
+    KiTimeLook(thread, &patience, &word); /* unchanged: not informative */
     assert_false(KiIsNear(thread));
-    KiTimeLook(thread, &word, 0);
+    written = TRUE;
+    KiTimeLook(thread, &patience, &word);
     assert_true(KiIsNear(thread));
     timed_cycles = 1000;
     for (unsigned i = 0; i < 255; i++) {
-        KiTimeLook(thread, &word, 0);
+        KiTimeLook(thread, &patience, &word);
         assert_true(KiIsNear(thread));
     }
-    KiTimeLook(thread, &word, 0);
+    KiTimeLook(thread, &patience, &word);
     assert_false(KiIsNear(thread));
+}
+
+/* After a wait for something else the next lock is checked often at first, once. */
+static void lock_after_wait(void **state)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    ULONG rare = KiParkPolicy[KiParkForPushLock].FirstGap / PAUSE_CYCLES;
+    KI_PATIENCE patience;
+
+    (void)state;
+    thread->HasWaited = FALSE;
+    KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+    assert_int_equal(patience.Gap, rare);
+    for (KI_PARK_USE use = 0; use < KiParkUses; use++) {
+        BOOLEAN forLock = KiParkPolicy[use].Spin == KiSpinAlways;
+
+        KiBeginPatience(&patience, thread, use);
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        assert_int_equal(patience.Gap, forLock ? rare : 1);
+        assert_true(KiStayAwake(&patience, thread, KiParkForPushLock));
+        assert_int_equal(patience.Gap, forLock ? rare : 2);
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        assert_int_equal(patience.Gap, rare);
+    }
+}
+
+/* The gaps grow with the way of a line, within limits, and leave room for as many checks. */
+static void lock_on_far_lines(void **state)
+{
+    static const ULONG lines[][2] = {{0, 1}, {100, 1}, {2 * 2048 / 12 + 1, 2}, {4 * 2048 / 12 + 1, 4}, {2000, 4}};
+    PKTHREAD thread = KeGetCurrentThread();
+    ULONG rare = KiParkPolicy[KiParkForPushLock].FirstGap / PAUSE_CYCLES;
+    KI_PATIENCE patience, near;
+
+    (void)state;
+    thread->HasWaited = FALSE;
+    KiBeginPatience(&near, thread, KiParkForNearPushLock);
+    for (ULONG i = 0; i < ARRAYSIZE(lines); i++) {
+        far_line = lines[i][0];
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        assert_int_equal(patience.Gap, lines[i][1] * rare);
+        assert_int_equal(patience.GreatestGap, lines[i][1] * rare);
+        assert_int_equal(patience.Spins / patience.Gap, 5);
+        KiBeginLockPatience(&patience, thread, KiParkForNearPushLock);
+        assert_int_equal(patience.GreatestGap, near.GreatestGap);
+        assert_int_equal(patience.Spins, near.Spins);
+    }
+    far_line = 0;
 }
 
 int main(void)
@@ -492,6 +557,8 @@ int main(void)
         HOSTED(deadline_of_the_host),
         HOSTED(interrupts),
         HOSTED(near_and_far),
+        HOSTED(lock_after_wait),
+        HOSTED(lock_on_far_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,11 +69,20 @@ static void set_impossible_priority(void *priority)
     KeSetPriorityThread(KeGetCurrentThread(), (KPRIORITY)(LONG_PTR)priority);
 }
 
-static void verifier_refuses_impossible_priorities(void **state)
+static void verifier_refuses_only_impossible_priorities(void **state)
 {
     (void)state;
     expect_bugcheck(DRIVER_VERIFIER_DETECTED_VIOLATION, set_impossible_priority, (void *)0);
     expect_bugcheck(DRIVER_VERIFIER_DETECTED_VIOLATION, set_impossible_priority, (void *)32);
+    for (KPRIORITY priority = LOW_PRIORITY + 1; priority <= HIGH_PRIORITY; priority += HIGH_PRIORITY - 1 - LOW_PRIORITY) {
+        PKTHREAD thread = create_thread();
+
+        KiVerifierEnabled = TRUE;
+        KeSetPriorityThread(thread, priority);
+        KiVerifierEnabled = FALSE;
+        assert_int_equal(KeQueryPriorityThread(thread), priority);
+        KiDropThread(thread);
+    }
 }
 
 static void boosts(void **state)
@@ -364,7 +373,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(base_priorities),
         cmocka_unit_test(set_priorities),
-        cmocka_unit_test(verifier_refuses_impossible_priorities),
+        cmocka_unit_test(verifier_refuses_only_impossible_priorities),
         cmocka_unit_test(boosts),
         cmocka_unit_test(boosts_decay_by_a_level_for_each_quantum),
         cmocka_unit_test(a_waiting_thread_hears_of_the_change),

@@ -1,6 +1,9 @@
 /* KQUEUE: entries first in first out, threads last in first out, and a limit on how many run at a time. */
 #include "waittest.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 typedef struct entry {
     LIST_ENTRY link;
     ULONG number;
@@ -793,6 +796,248 @@ static void test_looks_follow_the_traffic(void **state)
     KeRundownQueue(&queue);
 }
 
+/* Looks at the next entry in the queue's lock, and leaves it there or not. */
+typedef struct chooser {
+    BOOLEAN stays;
+    ULONG calls;
+    PLIST_ENTRY seen;
+} chooser;
+
+static BOOLEAN choose(PLIST_ENTRY link, PVOID context)
+{
+    chooser *c = context;
+    c->calls += 1;
+    c->seen = link;
+    return c->stays;
+}
+
+static void test_next_entry_stays(void **state)
+{
+    KQUEUE queue;
+    chooser c = {.stays = TRUE};
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeInsertQueue(&queue, &entries[0].link);
+    assert_null(KiTakeNextEntry(&queue, choose, &c)); /* the thread does not belong to the queue yet */
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &entries[0].link);
+    assert_null(KiTakeNextEntry(&queue, choose, &c)); /* empty */
+    assert_int_equal(c.calls, 0);
+    for (ULONG i = 0; i < 3; i += 1) {
+        KeInsertQueue(&queue, &entries[i].link);
+    }
+    for (ULONG i = 0; i < 4; i += 1) {
+        assert_ptr_equal(KiTakeNextEntry(&queue, choose, &c), &entries[i % 3].link);
+        assert_ptr_equal(c.seen, &entries[i % 3].link);
+        assert_non_null(entries[i % 3].link.Flink);
+        assert_int_equal(KeReadStateQueue(&queue), 3);
+    }
+    c.stays = FALSE;
+    assert_ptr_equal(KiTakeNextEntry(&queue, choose, &c), &entries[1].link);
+    assert_null(entries[1].link.Flink);
+    assert_ptr_equal(KiTakeNextEntry(&queue, choose, &c), &entries[2].link);
+    c.stays = TRUE;
+    assert_ptr_equal(KiTakeNextEntry(&queue, choose, &c), &entries[0].link); /* the only one */
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_ptr_equal(queue.EntryListHead.Flink, &entries[0].link);
+    assert_ptr_equal(queue.EntryListHead.Blink, &entries[0].link);
+    queue.CurrentCount += 2; /* others run above the limit */
+    assert_null(KiTakeNextEntry(&queue, choose, &c));
+    queue.CurrentCount -= 2;
+    assert_ptr_equal(KeRundownQueue(&queue), &entries[0].link);
+    assert_null(KiTakeNextEntry(&queue, choose, &c));
+}
+
+/* A host on which the thread always runs on the processor of its waker, and that inserts while the thread yields. */
+#define EXPECTED 0x80
+
+static struct {
+    HAL_DISPATCH real;
+    PKTHREAD thread;
+    PKQUEUE queue;
+    ULONGLONG now, length_of_yield;
+    ULONG processor, yields, inserts;
+} host;
+
+static BOOLEAN is_own(void)
+{
+    return KiCurrentThread() == host.thread;
+}
+
+static ULONGLONG play_time(VOID)
+{
+    return is_own() ? host.now : host.real.QueryInterruptTime();
+}
+
+static ULONG play_processor(VOID)
+{
+    return is_own() ? host.processor : host.real.CurrentProcessor();
+}
+
+static BOOLEAN play_wait(volatile ULONG *address, ULONG expected, const HAL_DEADLINE *deadline)
+{
+    return is_own() ? FALSE : host.real.Wait(address, expected, deadline);
+}
+
+static VOID play_yield(VOID)
+{
+    if (!is_own()) {
+        host.real.Yield();
+        return;
+    }
+    host.yields += 1;
+    assert_int_equal(host.queue->Header.QueueControlFlags, EXPECTED);
+    for (ULONG i = 0; i < host.inserts; i += 1) {
+        KeInsertQueue(host.queue, &entries[i].link);
+    }
+    host.now += host.length_of_yield;
+}
+
+static void play_host(PKQUEUE queue)
+{
+    host.real = HalDispatch;
+    host.thread = KeGetCurrentThread();
+    host.thread->WakerProcessor = 5;
+    host.thread->QueueShortSleeps = 0;
+    host.thread->QueueBalance = 0;
+    host.queue = queue;
+    host.now = 0x1fffffff0; /* the low half wraps soon */
+    host.thread->QueueSleepTime = (ULONG)host.now;
+    host.processor = 4;
+    host.yields = host.inserts = 0;
+    HalDispatch.QueryInterruptTime = play_time;
+    HalDispatch.CurrentProcessor = play_processor;
+    HalDispatch.Wait = play_wait;
+    HalDispatch.Yield = play_yield;
+}
+
+/* What the removal returns, and whether it has yielded. */
+static BOOLEAN remove_yields(PLIST_ENTRY expected)
+{
+    LARGE_INTEGER soon = {.QuadPart = -1};
+    ULONG yields = host.yields;
+    host.now += 10;
+    assert_ptr_equal(KeRemoveQueue(host.queue, KernelMode, &soon), expected);
+    assert_int_equal(host.queue->Header.QueueControlFlags, 0);
+    assert_int_equal(host.queue->CurrentCount, 1);
+    assert_false(host.thread->QueueExpects);
+    return host.yields != yields;
+}
+
+/* A thread that has yielded for entries stays in the parent: the child's queue expects none. */
+static volatile ULONG yields_long, may_return;
+
+static VOID play_long_yield(VOID)
+{
+    if (!is_own()) {
+        host.real.Yield();
+        return;
+    }
+    __atomic_store_n(&yields_long, 1, __ATOMIC_RELEASE);
+    await(__atomic_load_n(&may_return, __ATOMIC_ACQUIRE) != 0);
+}
+
+static void expect_entries(void *argument)
+{
+    remover *r = argument;
+    PKTHREAD thread = KiCurrentThread();
+    LARGE_INTEGER soon = {.QuadPart = -1};
+    KiEnterService(thread);
+    KeRemoveQueue(r->queue, KernelMode, NULL);
+    play_host(r->queue);
+    HalDispatch.Yield = play_long_yield;
+    thread->QueueShortSleeps = 16;
+    r->taken = KeRemoveQueue(r->queue, KernelMode, &soon);
+    HalDispatch = host.real;
+    KiExitService(thread);
+}
+
+static void test_fork_while_entries_are_expected(void **state)
+{
+    KQUEUE queue;
+    remover r;
+    int status;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeInsertQueue(&queue, &entries[0].link);
+    start_removers(&r, 1, &queue);
+    tell(&r.actor, expect_entries, &r);
+    await(__atomic_load_n(&yields_long, __ATOMIC_ACQUIRE) != 0);
+    assert_int_equal(queue.Header.QueueControlFlags, EXPECTED);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(queue.Header.QueueControlFlags == 0 && queue.CurrentCount == 0 && IsListEmpty(&queue.ThreadListHead) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    __atomic_store_n(&may_return, 1, __ATOMIC_RELEASE);
+    assert_int_equal((LONG_PTR)end_remove(&r), STATUS_TIMEOUT);
+    assert_int_equal(queue.Header.QueueControlFlags, 0);
+    end_removers(&r, 1);
+    KeRundownQueue(&queue);
+}
+
+static void test_yields_for_entries(void **state)
+{
+    PLIST_ENTRY none = (PLIST_ENTRY)(LONG_PTR)STATUS_TIMEOUT;
+    KQUEUE queue;
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    play_host(&queue);
+    PKTHREAD thread = host.thread;
+    KeInsertQueue(&queue, &entries[0].link);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &entries[0].link);
+    KiEnterService(thread);
+    for (ULONG i = 1; i < 16; i += 1) {
+        assert_false(remove_yields(none));
+    }
+    host.inserts = 2;
+    host.length_of_yield = 70;
+    for (LONG gain = 10; gain <= 30; gain += 10) { /* two entries in 7 us: pays */
+        assert_true(remove_yields(&entries[0].link));
+        assert_false(remove_yields(&entries[1].link));
+        assert_int_equal(thread->QueueBalance, gain);
+    }
+    host.inserts = 0;
+    host.length_of_yield = 20;
+    assert_true(remove_yields(none));
+    assert_int_equal(thread->QueueBalance, 10);
+    host.inserts = 1;
+    host.length_of_yield = 100; /* one in 10 us does not */
+    assert_true(remove_yields(&entries[0].link));
+    assert_int_equal(thread->QueueBalance, 10 + 40 - 100);
+    for (LONG balance = -46; balance < 0; balance += 4) {
+        assert_false(remove_yields(none));
+        assert_int_equal(thread->QueueBalance, balance);
+    }
+    assert_true(remove_yields(&entries[0].link));
+    host.length_of_yield = 1000000;
+    thread->QueueBalance = 0;
+    assert_true(remove_yields(&entries[0].link));
+    assert_int_equal(thread->QueueBalance, -40000); /* has a limit */
+    thread->QueueBalance = 39000;
+    thread->QueueSleepTime = (ULONG)host.now;
+    host.inserts = ARRAYSIZE(entries);
+    host.length_of_yield = 0;
+    for (ULONG i = 0; i < 5; i += 1) { /* upwards too */
+        assert_true(remove_yields(&entries[0].link));
+        for (ULONG j = 1; j < ARRAYSIZE(entries); j += 1) {
+            assert_false(remove_yields(&entries[j].link));
+        }
+    }
+    assert_int_equal(thread->QueueBalance, 40000);
+    host.now += 1000; /* a long sleep */
+    assert_false(remove_yields(none));
+    assert_int_equal(thread->QueueShortSleeps, 0);
+    thread->QueueShortSleeps = 16;
+    host.processor = 3; /* not that of the waker */
+    assert_false(remove_yields(none));
+    host.processor = 4;
+    KiExitService(thread);
+    assert_false(remove_yields(none)); /* in no service */
+    HalDispatch = host.real;
+    KeRundownQueue(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -819,6 +1064,9 @@ int main(void)
         WATCHED(test_wait_reason),
         WATCHED(test_pool_of_workers),
         WATCHED(test_looks_follow_the_traffic),
+        WATCHED(test_next_entry_stays),
+        WATCHED(test_yields_for_entries),
+        WATCHED(test_fork_while_entries_are_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "ke/irql.h"
 #include "ke/timer.h"
 #include "ke/wait.h"
+#include "mapped.h"
 #include "support.h"
 
 #include <stdlib.h>
@@ -795,6 +796,25 @@ static void test_many_due_at_once(void **state)
     free(c);
 }
 
+/* A processor's table is made once, with its first timer. */
+static void test_setting_takes_no_memory(void **state)
+{
+    KTIMER timer;
+    unsigned long before = 0;
+    (void)state;
+    KeInitializeTimer(&timer);
+    for (ULONG processor = 0; processor < KeNumberProcessors && processor < 2; processor += 1) {
+        KeSetSystemAffinityThread((KAFFINITY)1 << processor);
+        for (ULONG round = 0; round < 1000; round += 1) {
+            before = round == 1 ? mapped_pages() : before;
+            KeSetTimer(&timer, relative(LONG_TIME), NULL);
+            assert_true(KeCancelTimer(&timer));
+        }
+        assert_in_range(mapped_pages(), 0, before + 1024);
+    }
+    KeRevertToUserAffinityThread();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -819,6 +839,7 @@ int main(void)
         cmocka_unit_test(test_clock_step_back),
         cmocka_unit_test(test_clock_step_and_period),
         cmocka_unit_test(test_many_due_at_once),
+        cmocka_unit_test(test_setting_takes_no_memory),
         cmocka_unit_test(test_fork),
     };
     install_stepped_clock();

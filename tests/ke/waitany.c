@@ -223,6 +223,27 @@ static void test_three_objects_and_a_timeout(void **state)
     assert_int_equal(perform(&call), STATUS_WAIT_2);
 }
 
+/* Memory behind the blocks of a wait is the caller's, whatever it looks like. */
+static void test_blocks_behind_the_last_are_not_touched(void **state)
+{
+    LARGE_INTEGER time = relative(MILLISECOND);
+    KWAIT_BLOCK blocks[6], behind;
+    PVOID objects[5];
+    (void)state;
+    make_events(5, SynchronizationEvent);
+    for (ULONG i = 0; i < 5; i += 1) {
+        objects[i] = &events[i];
+    }
+    memset(&behind, 0xdd, sizeof(behind));
+    behind.BlockState = WaitBlockActive;
+    behind.Object = NULL;
+    for (WAIT_TYPE type = WaitAll; type <= WaitAny; type += 1) {
+        blocks[5] = behind;
+        assert_int_equal(KeWaitForMultipleObjects(5, objects, type, Executive, KernelMode, FALSE, &time, blocks), STATUS_TIMEOUT);
+        assert_memory_equal(&blocks[5], &behind, sizeof(behind));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +256,7 @@ int main(void)
         WATCHED(test_too_many_objects),
         WATCHED(test_no_objects),
         WATCHED(test_three_objects_and_a_timeout),
+        WATCHED(test_blocks_behind_the_last_are_not_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,7 +314,7 @@ static void test_fork_depth(void **state)
 {
     static const ULONG depths[] = {0, MAXLONG - 1, MAXLONG};
     (void)state;
-#ifdef THREAD_SANITIZER /* which confuses a new thread of a child with the parent's thread that had its stack */
+#ifdef THREAD_SANITIZER /* which takes a new thread of a child for the parent's thread that had the same stack */
     skip();
 #endif
     for (ULONG events = 0; events < 2; events += 1) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define HEAP_COUNTS_BLOCKS
 #include "heap.h"
 #include "nt/ntp.h"
 
@@ -635,7 +636,7 @@ static BOOLEAN are_all_different(PNTP_PACKET packet)
     return TRUE;
 }
 
-/* However many are removed at a time, a bounded number is kept, and each of them can be used again. */
+/* No matter how many are removed at a time, a bounded number is kept, and each kept one can be reused. */
 /* The port itself, as a driver uses it: in the given mode, and without a handle. */
 static void test_removal_from_the_port(void **state)
 {
@@ -987,6 +988,100 @@ static void test_kept_ports_after_fork(void **state)
     close_port(port);
 }
 
+static ULONG processor;
+
+static ULONG query_processor(VOID)
+{
+    return processor;
+}
+
+/* Packets return to the heap, except for those that are kept for the next ones. */
+static void test_free_memory_is_bounded(void **state)
+{
+#ifdef HEAP_IS_WATCHED_ONLY
+    (void)state;
+    skip();
+#else
+    enum { MANY = 16384, IN_A_BLOCK = 32 };
+    HANDLE port = make_port(0);
+    (void)state;
+    for (ULONG i = 0; i < MANY; i += 1) {
+        post(port, i);
+    }
+    long blocks = blocks_allocated;
+    for (ULONG i = 0; i < MANY; i += 1) {
+        PVOID key, context;
+        IO_STATUS_BLOCK io;
+        assert_int_equal(NtRemoveIoCompletion(port, &key, &context, &io, NULL), STATUS_SUCCESS);
+    }
+    assert_true(blocks_allocated < blocks - MANY / IN_A_BLOCK / 2);
+    close_port(port);
+#endif
+}
+
+/* A processor that only posts uses the packets that another one frees. */
+static void test_packets_are_used_again(void **state)
+{
+#ifdef HEAP_IS_WATCHED_ONLY
+    (void)state;
+    skip();
+#else
+    ULONG (*host_query)(VOID) = HalDispatch.CurrentProcessor;
+    HANDLE port = make_port(0);
+    (void)state;
+    HalDispatch.CurrentProcessor = query_processor;
+    long blocks = blocks_allocated;
+    for (ULONG i = 0; i < 8192; i += 1) {
+        PVOID key, context;
+        IO_STATUS_BLOCK io;
+        processor = 0;
+        post(port, i);
+        processor = 1;
+        assert_int_equal(NtRemoveIoCompletion(port, &key, &context, &io, NULL), STATUS_SUCCESS);
+    }
+    assert_true(blocks_allocated <= blocks + 8);
+    HalDispatch.CurrentProcessor = host_query;
+    close_port(port);
+#endif
+}
+
+/* Without memory every free packet is used, whichever processor freed it, and none is lost. */
+static ULONG post_without_memory(HANDLE port)
+{
+    ULONG posted = 0;
+    processor = 0;
+    allocations_left = 0;
+    while (NtSetIoCompletion(port, NULL, NULL, 0, 0) == STATUS_SUCCESS) {
+        posted += 1;
+    }
+    allocations_left = -1;
+    for (ULONG i = 0; i < posted; i += 1) {
+        PVOID key, context;
+        IO_STATUS_BLOCK io;
+        processor = i % 4;
+        assert_int_equal(NtRemoveIoCompletion(port, &key, &context, &io, NULL), STATUS_SUCCESS);
+    }
+    return posted;
+}
+
+static void test_no_packet_is_lost(void **state)
+{
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    skip();
+#endif
+    ULONG (*host_query)(VOID) = HalDispatch.CurrentProcessor;
+    HANDLE port = make_port(0);
+    HalDispatch.CurrentProcessor = query_processor;
+    post(port, 1);
+    ULONG free = post_without_memory(port);
+    assert_true(free >= 31); /* the rest of a block */
+    assert_int_equal(post_without_memory(port), free);
+    assert_int_equal(post_without_memory(port), free);
+    HalDispatch.CurrentProcessor = host_query;
+    close_port(port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1017,6 +1112,9 @@ int main(void)
         WATCHED(test_kept_ports_in_use_go_at_the_end),
         WATCHED(test_kept_ports_after_fork),
         WATCHED(test_fork),
+        WATCHED(test_packets_are_used_again), /* before one that fills the depot */
+        WATCHED(test_free_memory_is_bounded),
+        WATCHED(test_no_packet_is_lost),
     };
     return cmocka_run_group_tests_name("nt/iocompletion", tests, NULL, NULL);
 }

@@ -523,8 +523,8 @@ static void a_child_leaves_the_heap_alone(void **state)
 }
 
 /*
- * Everything at once: each child starts the threads again, from two threads, while it forks. Timers that a lost thread
- * has set expire in the child too, so each generation has its own.
+ * Everything at once: each child starts the threads again, from two threads, while it forks. A timer that a parent's
+ * thread set expires in the child too, so each generation has its own timers.
  */
 #define GENERATIONS 4
 

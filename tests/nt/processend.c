@@ -2,6 +2,7 @@
 #include <interlock/win32.h>
 #include "sanitizers.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,6 +164,71 @@ static void end_with_own_threads(void)
     }
 }
 
+/* A thread that has ended for the library, and for the host never does. */
+static pthread_key_t leaving;
+static volatile LONG stays;
+
+static void leave(void *rounds)
+{
+    if (rounds < (void *)PTHREAD_DESTRUCTOR_ITERATIONS) { /* the library's own destructor runs meanwhile */
+        pthread_setspecific(leaving, (char *)rounds + 1);
+    } else {
+        InterlockedExchange(&stays, 1);
+        for (;;) {
+            pause();
+        }
+    }
+}
+
+static void *use_and_leave(void *event)
+{
+    SetEvent(event);
+    pthread_setspecific(leaving, (void *)1);
+    return NULL;
+}
+
+static void end_beside_an_ended_thread(void)
+{
+    pthread_t thread;
+
+    open_many_handles();
+    alarm(60);
+    if (pthread_key_create(&leaving, leave) != 0 || pthread_create(&thread, NULL, use_and_leave, first) != 0) {
+        _exit(13);
+    }
+    while (!InterlockedCompareExchange(&stays, 0, 0)) {
+        usleep(1000);
+    }
+}
+
+/* Who ends the process in the middle of something leaves everything as it is. */
+static void end_in_the_middle(void)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    KIRQL irql;
+
+    end_with_nothing();
+    must_be_freed = 0;
+    KiEnterDispatcher(thread);
+    if (KiProcessEndsAlone()) {
+        _exit(14);
+    }
+    KiExitDispatcher(thread);
+    thread->HostInterrupts += 1;
+    if (KiProcessEndsAlone()) {
+        _exit(15);
+    }
+    thread->HostInterrupts -= 1;
+    KeRaiseIrql(APC_LEVEL, &irql);
+    if (KiProcessEndsAlone()) {
+        _exit(16);
+    }
+    KeLowerIrql(irql);
+    if (!KiProcessEndsAlone()) {
+        _exit(17);
+    }
+}
+
 static const struct {
     const char *name;
     void (*routine)(void);
@@ -174,6 +240,8 @@ static const struct {
     {"nothing", end_with_nothing},
     {"daemon", end_as_a_child},
     {"own", end_with_own_threads},
+    {"ended", end_beside_an_ended_thread},
+    {"middle", end_in_the_middle},
 };
 
 #define ROUNDS 20 /* a thread that loses its handles does not always notice */
@@ -194,6 +262,14 @@ static void end_once(const char *name)
 
 static void a_process_ends(void **state)
 {
+    end_once(*state);
+}
+
+static void it_ends_beside_an_ended_thread(void **state)
+{
+#ifdef THREAD_SANITIZER
+    skip(); /* its runtime has let go of such a thread, and crashes when the thread calls it */
+#endif
     end_once(*state);
 }
 
@@ -228,6 +304,8 @@ int main(int count, char **arguments)
         {"its tables are freed", a_process_ends, NULL, NULL, (void *)"nothing"},
         {"so are those of a forked child", a_forked_child_ends, NULL, NULL, (void *)"daemon"},
         {"with threads of the library's own", a_process_ends, NULL, NULL, (void *)"own"},
+        {"beside a thread that only the host still has", it_ends_beside_an_ended_thread, NULL, NULL, (void *)"ended"},
+        {"not in the middle of something", a_forked_child_ends, NULL, NULL, (void *)"middle"},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

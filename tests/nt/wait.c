@@ -481,7 +481,7 @@ static HANDLE make_real_semaphore(LONG count, LONG limit, ACCESS_MASK access)
     return handle;
 }
 
-/* The same auto-reset event on both sides: set, then taken. */
+/* The same auto-reset event is signaled and waited for: it is set, then consumed. */
 static void test_signal_and_wait(void **state)
 {
     HANDLE event = make_real_event(SynchronizationEvent, FALSE, EVENT_ALL_ACCESS);

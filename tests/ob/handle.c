@@ -313,7 +313,7 @@ static void borrowed_handles(void **state)
         assert_int_equal(NtClearEvent(all), STATUS_SUCCESS);
         assert_int_equal(NtSetEvent(semaphore, &previous), STATUS_OBJECT_TYPE_MISMATCH);
         assert_int_equal(NtWaitForSingleObject(semaphore, FALSE, &now), STATUS_SUCCESS);
-        assert_int_equal(KeGetCurrentThread()->BorrowedHandle, 0);
+        assert_int_equal(ObpThread(KeGetCurrentThread())->BorrowedHandle, 0);
         assert_int_equal(KeGetCurrentThread()->DispatcherDepth, 0);
         if (round == 0) {
             use_often(all);
@@ -400,7 +400,7 @@ static void borrowed_mutants_and_semaphores(void **state)
             assert_int_equal(NtReleaseMutant(semaphore, NULL), STATUS_OBJECT_TYPE_MISMATCH);
             assert_int_equal(NtReleaseSemaphore(mutant, 1, NULL), STATUS_OBJECT_TYPE_MISMATCH);
             assert_int_equal(NtReleaseSemaphore(refused, 1, NULL), STATUS_ACCESS_DENIED);
-            assert_int_equal(KeGetCurrentThread()->BorrowedHandle, 0);
+            assert_int_equal(ObpThread(KeGetCurrentThread())->BorrowedHandle, 0);
             assert_int_equal(KeGetCurrentThread()->DispatcherDepth, 0);
             assert_true(IsListEmpty(&KeGetCurrentThread()->MutantListHead));
             if (round == 0) {

@@ -246,7 +246,7 @@ static void timeouts(void **state)
     assert_true(HalDispatch.QuerySystemTime() >= (ULONGLONG)due.QuadPart);
 }
 
-/* A waiter that has timed out does not get in the way of later ones. */
+/* A waiter that has timed out does not affect later ones. */
 static void a_timed_out_waiter_takes_no_wake(void **state)
 {
     LARGE_INTEGER short_time = relative(MILLISECOND);

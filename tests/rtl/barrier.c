@@ -120,6 +120,10 @@ static void test_rounds_of(ULONG flags)
             assert_false(is_idle(&v[i].actor));
         }
         await(__atomic_load_n(&barrier.Reserved1, __ATOMIC_ACQUIRE) == 1); /* missing */
+        for (ULONG looks = 0; (flags & SPIN_ONLY) && looks < 100; looks += 1) {
+            assert_false(is_committed(v[looks % ARRAYSIZE(v)].actor.thread)); /* never sleeps in a wait */
+            pause_briefly();
+        }
         assert_true(RtlBarrier(&barrier, flags));
         for (ULONG i = 0; i < ARRAYSIZE(v); i += 1) {
             await(is_idle(&v[i].actor));

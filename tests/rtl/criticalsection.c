@@ -198,7 +198,7 @@ static void begin_to_wait(actor *a, RTL_CRITICAL_SECTION *section, void (*functi
     await(is_committed(a->thread));
 }
 
-/* 1, 2, 3, 4: the words with waiters. Each leave admits one, and nothing is allocated on the way. */
+/* Requirements 1 to 4: the words with waiters. Each leave admits one waiter, and nothing is allocated. */
 #define WAITERS 3
 
 static void enter_and_leave_without_memory(void *section)

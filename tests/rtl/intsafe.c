@@ -25,7 +25,7 @@ static int find_edges(void **state)
     return 0;
 }
 
-/* Is the value one of the type? The conversion keeps it then. */
+/* Does the type have this value? Then the conversion preserves it. */
 #define FITS(Type, Value) ((wide)(Type)(Value) == (Value))
 
 static unsigned long checks;

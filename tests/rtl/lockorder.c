@@ -7,16 +7,20 @@
 #include <interlock/nt.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
+#include <interlock/verifier.h>
 
+#include "ke/lockorder.h"
 #include "support.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define ORDER_VIOLATED 0x1001
 #define ACQUIRED_AGAIN 0x1000
 #define ENDED_WITH_LOCK 0x100A
+#define UNREADABLE 65536
 
 /* One lock of every kind, for a table of operations. */
 typedef struct lock {
@@ -267,6 +271,25 @@ static void test_one_order(void **state)
     assert_int_equal(KdCheckReleased(), 0);
 }
 
+/* Without the verifier no order counts. */
+static void test_without_the_verifier(void **state)
+{
+    (void)state;
+    KdResetLockOrder();
+    if (VfEnableVerifier(FALSE) == STATUS_NOT_SUPPORTED) {
+        skip(); /* a debug build has no other mode */
+    }
+    for (unsigned a = 0; a < KINDS; a++) {
+        for (unsigned b = 0; b < KINDS; b++) {
+            if (may_nest(&kinds[a], &kinds[b]) && may_nest(&kinds[b], &kinds[a])) {
+                nest(&kinds[a], &first, &kinds[b], &second);
+                nest(&kinds[b], &second, &kinds[a], &first);
+            }
+        }
+    }
+    VfEnableVerifier(TRUE);
+}
+
 static void close_three(void *argument)
 {
     const kind *k = argument;
@@ -449,6 +472,27 @@ static void test_recursion(void **state)
         KeLeaveCriticalRegion();
         assert_int_equal(KdCheckReleased(), 0);
     }
+}
+
+/* An SRW lock is shared until a conversion succeeds, and exclusive from then on. */
+static void share_converted(void *unused)
+{
+    (void)unused;
+    share_srw(&first);
+    if (RtlConvertSRWLockSharedToExclusive(&first.srw))
+        share_srw(&first);
+}
+
+static void test_converted_srw(void **state)
+{
+    (void)state;
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ACQUIRED_AGAIN, share_converted, NULL);
+    share_srw(&first);
+    share_srw(&first);
+    assert_false(RtlConvertSRWLockSharedToExclusive(&first.srw));
+    share_srw(&first);
+    for (int sharer = 0; sharer < 3; sharer++)
+        unshare_srw(&first);
 }
 
 static void acquire_twice(void *argument)
@@ -818,12 +862,45 @@ static void test_new_locks(void **state)
     }
 }
 
+/* 7: what is known of a lock behind memory that is freed stays known. */
+static char area[1 << 16];
+
+static void nest_spin(KSPIN_LOCK *outer, KSPIN_LOCK *inner)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(outer, &irql);
+    KeAcquireSpinLockAtDpcLevel(inner);
+    KeReleaseSpinLockFromDpcLevel(inner);
+    KeReleaseSpinLock(outer, irql);
+}
+
+static void nest_behind(void *inner)
+{
+    nest_spin(&second.spin, inner);
+}
+
+static void test_lock_behind_freed_memory(void **state)
+{
+    KSPIN_LOCK *behind = (KSPIN_LOCK *)(area + sizeof(area)) - 1;
+    KSPIN_LOCK *last = behind - 1;
+    (void)state;
+    KeInitializeSpinLock(behind);
+    KeInitializeSpinLock(last);
+    nest_spin(behind, &second.spin);
+    nest_spin(last, &second.spin);
+    assert_null(KiOrderForgetRange(area, (SIZE_T)((char *)behind - area), FALSE));
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, nest_behind, behind);
+    nest_behind(last);
+}
+
 /* A resource with an owner pointer belongs to no thread, and another one releases it. */
 static void test_owner_pointer(void **state)
 {
-    static ULONG64 owner;
-    PVOID pointer = (PVOID)((ULONG_PTR)&owner | 3);
+    char *owner = mmap(NULL, UNREADABLE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* an owner is never read */
+    PVOID pointer = (PVOID)((ULONG_PTR)owner | 3);
     (void)state;
+    assert_ptr_not_equal(owner, MAP_FAILED);
     KeEnterCriticalRegion();
     acquire_resource(&first);
     ExSetResourceOwnerPointer(&first.resource, pointer);
@@ -832,6 +909,7 @@ static void test_owner_pointer(void **state)
     ExReleaseResourceForThreadLite(&first.resource, (ERESOURCE_THREAD)pointer);
     KeLeaveCriticalRegion();
     assert_int_equal(KdCheckReleased(), 0);
+    munmap(owner, UNREADABLE);
 }
 
 static void release_share(void *argument, unsigned index)
@@ -985,6 +1063,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         LOCK_TEST(test_two_locks),
         LOCK_TEST(test_one_order),
+        LOCK_TEST(test_without_the_verifier),
         LOCK_TEST(test_three_locks),
         LOCK_TEST(test_tries),
         LOCK_TEST(test_under_tries),
@@ -992,6 +1071,7 @@ int main(void)
         LOCK_TEST(test_wait_all),
         LOCK_TEST(test_passing_sharers),
         LOCK_TEST(test_converted),
+        LOCK_TEST(test_converted_srw),
         LOCK_TEST(test_passing_sharer_and_writer),
         LOCK_TEST(test_recursion),
         LOCK_TEST(test_acquired_again),
@@ -1006,6 +1086,7 @@ int main(void)
         LOCK_TEST(test_level_of_dpc),
         LOCK_TEST(test_level_of_interrupt),
         LOCK_TEST(test_new_locks),
+        LOCK_TEST(test_lock_behind_freed_memory),
         LOCK_TEST(test_owner_pointer),
         LOCK_TEST(test_released_by_another_thread),
         LOCK_TEST(test_threads_that_never_meet),

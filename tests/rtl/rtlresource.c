@@ -328,18 +328,26 @@ static void test_no_memory(void **state)
 #ifdef HEAP_IS_WATCHED_ONLY
     skip();
 #endif
-    for (int refused = 0;; refused += 1) {
-        allocations_left = refused;
-        NTSTATUS status = raised_by(initialize, &resource);
-        allocations_left = -1;
-        if (status == STATUS_SUCCESS) {
-            break;
+    for (refuse_one_only = FALSE; refuse_one_only <= TRUE; refuse_one_only += 1) {
+        for (int refused = 0;; refused += 1) {
+            allocations_refused = 0;
+            allocations_left = refused;
+            NTSTATUS status = raised_by(initialize, &resource);
+            allocations_left = -1;
+            if (allocations_refused == 0) {
+                assert_int_equal(status, STATUS_SUCCESS);
+                break;
+            }
+            assert_true(status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES);
+            assert_int_equal(semaphores(), before);
+            failures += 1;
         }
-        assert_true(status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES);
-        assert_int_equal(semaphores(), before);
-        failures += 1;
+        if (!refuse_one_only) {
+            RtlDeleteResource(&resource);
+        }
     }
-    assert_true(failures >= 3);
+    refuse_one_only = FALSE;
+    assert_true(failures >= 6);
     assert_ptr_equal(RtlCriticalSectionList.Flink, &resource.DebugInfo->ProcessLocksList);
     RtlDeleteResource(&resource);
     assert_int_equal(semaphores(), before);

@@ -65,15 +65,15 @@ static void a_second_exclusive_acquire_blocks(void **state)
     (void)state;
     play("0X 0X!");
     play("1x 0."); /* another thread may release: there is no owner */
-    assert_int_equal(word(), L);
+    assert_int_equal(word(), LOCKED);
     end_play();
     play("0S 0X!");
     play("1s 0.");
-    assert_int_equal(word(), L);
+    assert_int_equal(word(), LOCKED);
     end_play();
     play("0X 0S!");
     play("1x 0.");
-    assert_int_equal(word(), L + SHARE);
+    assert_int_equal(word(), LOCKED + SHARE);
     end_play();
 }
 
@@ -81,7 +81,7 @@ static void readers_nest_while_no_writer_waits(void **state)
 {
     (void)state;
     play("0S 0S 0t+ 1S 0s 0s 0s");
-    assert_int_equal(word(), L + SHARE);
+    assert_int_equal(word(), LOCKED + SHARE);
     stage.player[0].holds = 0;
     end_play();
 }
@@ -93,7 +93,7 @@ static void a_queued_writer_holds_new_readers_off(void **state)
     play("0s 1.");
     assert_true(sleeps(&stage.player[2]) && sleeps(&stage.player[3]));
     play("1x 2. 3.");
-    assert_int_equal(word(), L + 2 * SHARE);
+    assert_int_equal(word(), LOCKED + 2 * SHARE);
     end_play();
 }
 
@@ -151,10 +151,10 @@ static void releasing_what_is_not_held_raises(void **state)
         {0, release_exclusive},
         {0, release_shared},
         {0, convert_to_shared},
-        {L, release_shared},
-        {L + SHARE, release_exclusive},
-        {L + SHARE, convert_to_shared},
-        {L + 3 * SHARE, release_exclusive},
+        {LOCKED, release_shared},
+        {LOCKED + SHARE, release_exclusive},
+        {LOCKED + SHARE, convert_to_shared},
+        {LOCKED + 3 * SHARE, release_exclusive},
     };
     (void)state;
     for (size_t i = 0; i < ARRAYSIZE(rows); i += 1) {
@@ -269,7 +269,7 @@ static void hold_and_meet(void *argument, unsigned index)
     }
 }
 
-/* Waits and wakes leave the program's handling of faults alone. */
+/* Waits and wakes do not change the program's handling of faults. */
 static void contention_installs_no_fault_handler(void **state)
 {
     RTL_SRWLOCK lock = RTL_SRWLOCK_INIT;

@@ -6,19 +6,19 @@ static const row rows[] = {
     {"0S 1s", 0, 0, 0},
 
     /* a waiter is in transit */
-    {"0X 1X! 2X! 1z 0x", W | K, 0, 1},
-    {"0X 1X! 2X! 1z 0x 3S!", W | K, 0, 2},
-    {"0X 1X! 2X! 1z 0x 3t- 3T+", L | W | K, 0, 1},
-    {"0X 1X! 2X! 1z 0x 3T+ 4X! 5S!", L | W | K, 0, 3},
-    {"0X 1X! 2X! 1z 0x 3T+ 3x", W | K, 0, 1},
-    {"0X 1X! 2X! 1z 0x 3T+ 3C", L | W | K | M, 0, 1},
-    {"0X 1X! 2X! 1z 0x 3T+ 3C 3c+", L | W | K, 0, 1},
-    {"0X 1X! 2X! 1z 0x 3T+ 1w 1!", L | W, 0, 2},
-    {"0X 1X! 2X! 1z 0x 1w 1.", L | W, 0, 1},
+    {"0X 1X! 2X! 1z 0x", WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! 1z 0x 3S!", WAITING | WAKING, 0, 2},
+    {"0X 1X! 2X! 1z 0x 3t- 3T+", LOCKED | WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! 1z 0x 3T+ 4X! 5S!", LOCKED | WAITING | WAKING, 0, 3},
+    {"0X 1X! 2X! 1z 0x 3T+ 3x", WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! 1z 0x 3T+ 3C", LOCKED | WAITING | WAKING | MULTIPLE, 0, 1},
+    {"0X 1X! 2X! 1z 0x 3T+ 3C 3c+", LOCKED | WAITING | WAKING, 0, 1},
+    {"0X 1X! 2X! 1z 0x 3T+ 1w 1!", LOCKED | WAITING, 0, 2},
+    {"0X 1X! 2X! 1z 0x 1w 1.", LOCKED | WAITING, 0, 1},
     {"0X 1X! 1z 0x", 0, 0, 0},
-    {"0X 1X! 1z 0x 2S 3S", L, 2, 0},
-    {"0X 1S! 2S! 1z 2z 0x", L, 2, 0},
-    {"0X 1S! 2X! 1z 0x", L | W, 0, 1},
+    {"0X 1X! 1z 0x 2S 3S", LOCKED, 2, 0},
+    {"0X 1S! 2S! 1z 2z 0x", LOCKED, 2, 0},
+    {"0X 1S! 2X! 1z 0x", LOCKED | WAITING, 0, 1},
 };
 
 static void play_all_rows(void)

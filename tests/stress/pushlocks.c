@@ -3,10 +3,10 @@
 
 #include "ex/pushlock.h"
 
-#define L EX_PUSH_LOCK_LOCK
-#define W EX_PUSH_LOCK_WAITING
-#define K EX_PUSH_LOCK_WAKING
-#define M EX_PUSH_LOCK_MULTIPLE_SHARED
+#define LOCKED EX_PUSH_LOCK_LOCK
+#define WAITING EX_PUSH_LOCK_WAITING
+#define WAKING EX_PUSH_LOCK_WAKING
+#define MULTIPLE EX_PUSH_LOCK_MULTIPLE_SHARED
 
 #define MOST_THREADS 64
 
@@ -291,10 +291,10 @@ static void use(void *argument, unsigned index)
 /* The invariants of src/ex/pushlock.c, checked while the lock is contended. */
 static void check_word(ULONG_PTR word)
 {
-    require(!(word & K) || (word & W));
-    require(!(word & M) || (word & (L | W)) == (L | W));
-    require((word & (L | W)) != W || (word & K));
-    require((word & (L | W)) || word == 0);
+    require(!(word & WAKING) || (word & WAITING));
+    require(!(word & MULTIPLE) || (word & (LOCKED | WAITING)) == (LOCKED | WAITING));
+    require((word & (LOCKED | WAITING)) != WAITING || (word & WAKING));
+    require((word & (LOCKED | WAITING)) || word == 0);
 }
 
 static void sample(void *argument, unsigned index)

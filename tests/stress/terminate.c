@@ -172,7 +172,7 @@ static void hunt(unsigned index)
     }
 }
 
-/* The child has one thread, whatever state the others were in, and every object works there. */
+/* The child has one thread, regardless of the state of the others, and every object works there. */
 static int try_everything_in_child(void)
 {
     LARGE_INTEGER poll = {.QuadPart = 0};

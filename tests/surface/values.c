@@ -26,7 +26,7 @@ static unsigned char *new_room(void)
     return room->bytes;
 }
 
-/* Routines. One for all: what it returns is false, success or "stop here". */
+/* Routines. One serves for all: its result means false, success or "stop here". */
 
 static uint64_t any_routine(void)
 {

@@ -168,7 +168,7 @@ static DWORD WINAPI hold_value(LPVOID argument)
     return FlsGetValue(first) == NULL;
 }
 
-/* Freeing an index runs its callback for the values of all threads, here and now. */
+/* Freeing an index runs its callback at once, on this thread, for the values of all threads. */
 static void freeing_calls_for_all_threads(void **state)
 {
     HANDLE threads[3];

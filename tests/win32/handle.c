@@ -25,7 +25,7 @@ static void closing(void **state)
     assert_leaves_last_error(CloseHandle(handle));
     assert_fails(CloseHandle(handle), ERROR_INVALID_HANDLE);
     assert_fails(CloseHandle(NULL), ERROR_INVALID_HANDLE);
-    /* INVALID_HANDLE_VALUE is the pseudo handle of the process, which closing does nothing to. */
+    /* INVALID_HANDLE_VALUE is the pseudo handle of the process; closing it has no effect. */
     assert_leaves_last_error(CloseHandle(INVALID_HANDLE_VALUE));
     assert_leaves_last_error(CloseHandle(NtCurrentThread()));
     assert_fails(CloseHandle((HANDLE)(LONG_PTR)-7), ERROR_INVALID_HANDLE);

@@ -1,5 +1,6 @@
 /* native.c: what winternl.h declares besides the objects: the time, the enumeration of threads, the TEB, strings,
    fiber-local storage. */
+#include "ob/obp.h"
 #include "support.h"
 
 #include <windows.h>
@@ -66,6 +67,7 @@ static void threads_one_by_one(void **state)
 {
     HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL), threads[3], next;
     DWORD ids[4] = {[3] = GetCurrentThreadId()};
+    ULONG before = __atomic_load_n(&(*PsThreadType)->TotalNumberOfObjects, __ATOMIC_RELAXED);
 
     (void)state;
     for (int i = 0; i < 3; i++)
@@ -76,6 +78,10 @@ static void threads_one_by_one(void **state)
     assert_int_equal(threads_found(ids, 3), 0);
     for (int i = 0; i < 3; i++)
         CloseHandle(threads[i]);
+    watchdog_start(60);
+    while (__atomic_load_n(&(*PsThreadType)->TotalNumberOfObjects, __ATOMIC_RELAXED) > before)
+        Sleep(1); /* the search keeps no thread */
+    watchdog_stop();
     assert_int_equal(NtGetNextThread(event, NULL, SYNCHRONIZE, 0, 0, &next), STATUS_OBJECT_TYPE_MISMATCH);
     assert_int_equal(NtGetNextThread(GetCurrentProcess(), event, SYNCHRONIZE, 0, 0, &next),
                      STATUS_OBJECT_TYPE_MISMATCH);

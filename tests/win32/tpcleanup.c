@@ -552,7 +552,7 @@ static DWORD cancel_in_thread(PVOID group)
     return 0;
 }
 
-/* The releasing thread stayed behind in a cancel callback: the child calls those that are left. */
+/* The releasing thread stayed in the parent, inside a cancel callback: the child calls the remaining callbacks. */
 static void test_fork_beside_cancel_callback(void **state)
 {
     gate g = {.entered = make_event(SynchronizationEvent), .opened = make_event(NotificationEvent)};

@@ -90,6 +90,7 @@ static void test_timeout(void **state)
 static void test_set_again(void **state)
 {
     watched w;
+    ULONG events = (*ExEventObjectType)->TotalNumberOfObjects;
     HANDLE other = make_event(SynchronizationEvent);
     (void)state;
     prepare(&w, SynchronizationEvent, NULL);
@@ -108,6 +109,7 @@ static void test_set_again(void **state)
     assert_int_equal(w.runs, 1);
     finish(&w);
     NtClose(other);
+    assert_int_equal((*ExEventObjectType)->TotalNumberOfObjects, events);
 }
 
 /* Objects of every kind, and one that is closed while it is waited for. */
@@ -351,12 +353,48 @@ static void test_fork(void **state)
     finish(&w);
 }
 
+/* Many waits are satisfied, and one callback computes until the others have run. */
+#define TOGETHER 64
+
+static volatile ULONG together;
+
+static void be_long_once(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WAIT wait, TP_WAIT_RESULT result)
+{
+    (void)instance;
+    (void)wait;
+    (void)result;
+    if (context != NULL) {
+        await(count_of(&together) == TOGETHER - 1);
+    }
+    add_one(&together);
+}
+
+static void test_long_callback_holds_none_back(void **state)
+{
+    HANDLE event = make_event(NotificationEvent);
+    PTP_WAIT waits[TOGETHER];
+    (void)state;
+    together = 0;
+    for (ULONG i = 0; i < TOGETHER; i += 1) {
+        waits[i] = CreateThreadpoolWait(be_long_once, i == TOGETHER / 2 ? event : NULL, NULL);
+        SetThreadpoolWait(waits[i], event, NULL);
+    }
+    set_event(event);
+    await(count_of(&together) == TOGETHER);
+    for (ULONG i = 0; i < TOGETHER; i += 1) {
+        WaitForThreadpoolWaitCallbacks(waits[i], FALSE);
+        CloseThreadpoolWait(waits[i]);
+    }
+    NtClose(event);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_signal),          WATCHED(test_timeout),  WATCHED(test_set_again), WATCHED(test_objects),
         WATCHED(test_mutex),           WATCHED(test_refusals), WATCHED(test_queued),    WATCHED(test_signal_wins),
         WATCHED(test_inside_callback), WATCHED(test_many),     WATCHED(test_fork),      WATCHED(test_low_priority),
+        WATCHED(test_long_callback_holds_none_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

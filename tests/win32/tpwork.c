@@ -753,6 +753,76 @@ static void test_misuse(void **state)
     expect_bugcheck(KMODE_EXCEPTION_NOT_HANDLED, submit_misuse, &status);
 }
 
+/* One callback of a batch computes until all others have run: they must not be left to its thread. */
+#define BATCH 12
+
+static volatile ULONG batch_entered, batch_left;
+
+static void be_long_once(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)work;
+    if (add_one(&batch_entered) == *(ULONG *)context) {
+        await(count_of(&batch_left) == BATCH - 1);
+    }
+    add_one(&batch_left);
+}
+
+static void test_long_callback_holds_none_back(void **state)
+{
+    ULONG long_one;
+    (void)state;
+    PTP_WORK work = CreateThreadpoolWork(be_long_once, &long_one, NULL);
+    for (long_one = 1; long_one <= BATCH; long_one += 1) {
+        batch_entered = batch_left = 0;
+        for (ULONG i = 0; i < BATCH; i += 1) {
+            SubmitThreadpoolWork(work);
+        }
+        WaitForThreadpoolWorkCallbacks(work, FALSE);
+        assert_int_equal(count_of(&batch_left), BATCH);
+    }
+    CloseThreadpoolWork(work);
+}
+
+/* Work objects with several callbacks pending take turns. */
+static volatile ULONG turns;
+static ULONG turn_of[2 * 3];
+
+static void take_turn(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
+{
+    (void)instance;
+    (void)work;
+    turn_of[add_one(&turns) - 1] = *(ULONG *)context;
+}
+
+static void test_objects_take_turns(void **state)
+{
+    TP_CALLBACK_ENVIRON environment;
+    PTP_POOL pool = make_pool(1, &environment);
+    ULONG numbers[2] = {0, 1};
+    PTP_WORK works[2];
+    gate g;
+    (void)state;
+    gate_block(&g, &environment);
+    turns = 0;
+    for (ULONG i = 0; i < 2; i += 1) {
+        works[i] = CreateThreadpoolWork(take_turn, &numbers[i], &environment);
+        for (ULONG j = 0; j < 3; j += 1) {
+            SubmitThreadpoolWork(works[i]);
+        }
+    }
+    set_event(g.opened);
+    for (ULONG i = 0; i < 2; i += 1) {
+        WaitForThreadpoolWorkCallbacks(works[i], FALSE);
+        CloseThreadpoolWork(works[i]);
+    }
+    for (ULONG i = 0; i < ARRAYSIZE(turn_of); i += 1) {
+        assert_int_equal(turn_of[i], i % 2);
+    }
+    gate_close(&g);
+    CloseThreadpool(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -767,6 +837,8 @@ int main(void)
         WATCHED(test_blocked_in_host),
         WATCHED(test_long_callbacks),
         WATCHED(test_no_thread_for_long_callback),
+        WATCHED(test_long_callback_holds_none_back),
+        WATCHED(test_objects_take_turns),
         WATCHED(test_one_thread_keeps_order),
         WATCHED(test_priorities),
         WATCHED(test_threads_leave),

@@ -130,6 +130,25 @@ static void whoever_continues_ends_the_search(void **state)
     assert_int_equal(RemoveVectoredContinueHandler(third), 1);
 }
 
+static LONG WINAPI filter_that_continues(EXCEPTION_POINTERS *exception)
+{
+    (void)exception;
+    return EXCEPTION_CONTINUE_EXECUTION;
+}
+
+/* The last filter may continue too, and the continue handlers are called then. */
+static void the_last_filter_continues(void **state)
+{
+    PVOID handler = AddVectoredContinueHandler(0, told);
+    LPTOP_LEVEL_EXCEPTION_FILTER before = SetUnhandledExceptionFilter(filter_that_continues);
+
+    (void)state;
+    RaiseException(0xE0000001, 0, 0, NULL);
+    expect_calls("c");
+    SetUnhandledExceptionFilter(before);
+    assert_int_equal(RemoveVectoredContinueHandler(handler), 1);
+}
+
 static void what_cannot_be_continued(void **state)
 {
     PVOID handler = AddVectoredExceptionHandler(0, go_on);
@@ -412,6 +431,7 @@ int main(void)
         cmocka_unit_test(the_code_and_the_parameters),
         cmocka_unit_test(whoever_continues_ends_the_search),
         cmocka_unit_test(what_cannot_be_continued),
+        cmocka_unit_test(the_last_filter_continues),
         cmocka_unit_test(handlers_are_asked_once),
         cmocka_unit_test(a_handler_may_remove_itself),
         cmocka_unit_test(a_handler_may_raise),

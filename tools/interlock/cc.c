@@ -81,7 +81,7 @@ static bool begins_with_one(const char *const *list, const char *word)
     return *list != NULL;
 }
 
-/* What follows the beginning; NULL: the word begins differently. */
+/* The rest of the word after this beginning; NULL: the word begins differently. */
 static const char *after(const char *word, const char *beginning)
 {
     size_t length = strlen(beginning);
@@ -175,7 +175,7 @@ static void add_private_library(words *command)
     words_split(command, "-Wl,--exclude-libs,libinterlock.a -Wl,--push-state,--whole-archive -l:libinterlock.a -Wl,--pop-state");
 }
 
-/* An import library is what programs link with. Here it is a script for the linker that names the library itself. */
+/* Programs for Windows link with an import library. Here it is a linker script that names the library itself. */
 static int write_import_library(const driver *self)
 {
     char path[PATH_MAX];

@@ -467,7 +467,7 @@ static bool number_of(const char *text, long *number)
 
 static bool refuse(const char *word)
 {
-    fprintf(stderr, "interlock: this is not understood: %s\n", word);
+    fprintf(stderr, "interlock: unrecognized argument: %s\n", word);
     return false;
 }
 

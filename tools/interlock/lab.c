@@ -56,7 +56,8 @@ static void add_compiler(words *list, bool cxx)
     add_compiler_command(list, cxx);
     if (!cxx)
         words_add(list, "-std=gnu11");
-    words_split(list, "-O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls " INTERLOCK_USER_ARGS);
+    words_split(list, "-O1 -g -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls " INTERLOCK_USER_ARGS " "
+                      INTERLOCK_LAB_CALLED);
     if (strstr(list->word[0], "clang") == NULL)
         words_split(list, "--param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1");
     if (place_is_build())
@@ -120,7 +121,7 @@ static int link_program(const words *objects, const words *extra, bool cxx, cons
     for (size_t w = 0; w < extra->count; w++)
         if (strncmp(extra->word[w], "-l", 2) == 0 || strncmp(extra->word[w], "-L", 2) == 0 ||
             strncmp(extra->word[w], "-Wl,", 4) == 0 || strcmp(extra->word[w], "-static") == 0 ||
-            strcmp(extra->word[w], "-pthread") == 0)
+            strcmp(extra->word[w], "-pthread") == 0 || strcmp(extra->word[w], "-fopenmp") == 0)
             words_add(&command, extra->word[w]);
     for (size_t w = 0; w < extra->count; w++)
         if (strcmp(extra->word[w], "-lgtest_main") == 0 || strcmp(extra->word[w], "-lgmock_main") == 0)
@@ -245,7 +246,7 @@ static bool has_all_files(const words *files)
     return true;
 }
 
-/* From its descriptor: the file has already been removed. gdb needs the file. */
+/* Runs from its descriptor, because the file has already been removed. gdb needs the file. */
 static int run_program(lab_command *c, const char *folder, const char *program)
 {
     words command = {.count = 0};
@@ -290,7 +291,7 @@ int command_lab(int argc, char **argv)
     }
     if (c.files.count == 0) {
         if (!c.help && c.options.count != 0)
-            fprintf(stderr, "interlock: there is no source file among the words: %s\n", c.options.word[c.options.count - 1]);
+            fprintf(stderr, "interlock: no source file among the arguments: %s\n", c.options.word[c.options.count - 1]);
         if (!c.help)
             fputs(usage, stderr);
         return c.help ? 0 : 2;

@@ -57,7 +57,7 @@ int command_machine(int argc, char **argv)
         bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
         if (!help)
-            fprintf(stderr, "interlock: this is not understood: %s\n", argv[1]);
+            fprintf(stderr, "interlock: unrecognized argument: %s\n", argv[1]);
         fprintf(help ? stdout : stderr, "usage: interlock machine\n\n"
                 "Creates the world for names that begin with Global\\, shared by all users, and prints its path. Needs root.\n");
         return help ? 0 : 2;

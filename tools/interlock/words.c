@@ -108,7 +108,7 @@ static const char *prefix(void)
     return found;
 }
 
-/* An absolute folder is where it was configured. */
+/* An absolute folder is the one that was configured. */
 static const char *installed(const char *folder, const char *below)
 {
     char *text = NULL;

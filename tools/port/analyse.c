@@ -329,7 +329,7 @@ static bool has_long_conversion(const char *text, size_t length)
     return false;
 }
 
-/* The name of the function whose argument the token is, if it is one of the first. */
+/* If the token is one of the first arguments of a call: the name of the function. */
 static bool is_argument_of(const analysis *self, size_t i, const char *part)
 {
     for (size_t back = 1; back <= 6 && back <= i && !is(self, i - back, ";"); back++)

@@ -25,7 +25,7 @@ int command_port(int argc, char **argv)
         else if (strcmp(argv[i], "--help") == 0)
             return fputs(usage, stdout) < 0;
         else if (path != NULL || (argv[i][0] == '-' && argv[i][1] != '\0'))
-            return fprintf(stderr, "interlock: this is not understood: %s\n%s", argv[i], usage) < 0 ? 1 : 2;
+            return fprintf(stderr, "interlock: unrecognized argument: %s\n%s", argv[i], usage) < 0 ? 1 : 2;
         else
             path = argv[i];
     }

@@ -138,7 +138,7 @@ static void print_functions(const tree *found, standing wanted, int area, bool v
         }
 }
 
-/* The files that have most of what is out of scope: if those are a few, the rest can be ported. */
+/* The files with the most out-of-scope uses: if these are few, the rest can be ported. */
 static void print_worst_files(const tree *found)
 {
     size_t *calls = calloc(found->file_count + 1, sizeof(*calls)), all = count(found, OUT_OF_SCOPE, -1).places;

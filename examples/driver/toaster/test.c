@@ -52,8 +52,8 @@ static BOOLEAN EndedProperly(NTSTATUS Status)
     return Status == STATUS_SUCCESS || Status == STATUS_CANCELLED;
 }
 
-/* A read and three writes; another thread cancels one of the writes while this one cancels the read. Returns the writes that were
-   cancelled. */
+/* A read and three writes; another thread cancels one of the writes while this one cancels the read. Returns the number of
+   cancelled writes. */
 static ULONG Race(PFILE_OBJECT File, ULONG Which)
 {
     PIO_TEST_REQUEST Writes[WRITES];

@@ -110,7 +110,7 @@ typedef VOID(CALLBACK *PWAITCHAINCALLBACK)(HWCT WctHandle, DWORD_PTR Context, DW
    Since Vista. */
 WINBASEAPI HWCT WINAPI OpenThreadWaitChainSession(DWORD Flags, PWAITCHAINCALLBACK callback);
 
-/* Closes the session. Since Vista. */
+/* Closes a session that OpenThreadWaitChainSession has opened. Since Vista. */
 WINBASEAPI VOID WINAPI CloseThreadWaitChainSession(HWCT WctHandle);
 
 /* Stores up to 16 nodes, alternating between threads and what they wait on, and whether they form a cycle. Fails with

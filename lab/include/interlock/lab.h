@@ -78,7 +78,7 @@ unsigned LabChoose(unsigned Count);
 
 /* Starts another thread from a thread. The schedule ends after it has ended. Returns its number. */
 unsigned LabSpawn(void (*Routine)(void *), void *Argument);
-/* Waits until that thread has ended. */
+/* Waits until that thread, which LabSpawn has started, has ended. */
 void LabJoin(unsigned Thread);
 /* The calling thread exits here, like a host thread. */
 void LabExitThread(void) __attribute__((noreturn));
