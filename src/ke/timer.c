@@ -227,11 +227,32 @@ static KTIMER_TABLE KiFirstTimerTable;
 static PKTIMER_TABLE KiTimerTables = &KiFirstTimerTable;
 KD_REGISTER_ROOT(KiTimerTables);
 
+static ULONG64 KiTimeOfWheel(ULONG Index)
+{
+    return Index == 0 ? HalDispatch.QueryInterruptTime() : HalDispatch.QuerySystemTime();
+}
+
+/*
+ * An empty wheel may have any time. With the present one, a timer is filed in a slot that begins in the future, so the
+ * clock does not touch the timer before then.
+ */
+static VOID KiSetTimeOfEmptyWheels(PKTIMER_TABLE Table)
+{
+    KiAcquireLock(&Table->Lock);
+    for (ULONG Index = 0; Index < ARRAYSIZE(Table->Wheel); Index++) {
+        if (Table->Wheel[Index].OccupiedLevels == 0) {
+            Table->Wheel[Index].Time = KiTimeOfWheel(Index);
+        }
+    }
+    KiReleaseLock(&Table->Lock);
+}
+
 /* The pages come from the host, not from the heap: the caller is in a dispatcher section. */
 static DECLSPEC_NOINLINE PKTIMER_TABLE KiCreateTimerTable(PKPRCB Prcb)
 {
     PVOID Existing = NULL;
     if (Prcb->Number == 0) {
+        KiSetTimeOfEmptyWheels(&KiFirstTimerTable); /* locked: threads of other processors may use it already */
         /* release: as the compare-exchange below */
         __atomic_store_n(&Prcb->TimerTable, &KiFirstTimerTable, __ATOMIC_RELEASE);
         return &KiFirstTimerTable;
@@ -241,6 +262,7 @@ static DECLSPEC_NOINLINE PKTIMER_TABLE KiCreateTimerTable(PKPRCB Prcb)
         return &KiFirstTimerTable;
     }
     Table->Processor = (USHORT)Prcb->Number;
+    KiSetTimeOfEmptyWheels(Table);
     /* acq_rel: the new table is initialized before it is seen, or the other's was before we see it */
     if (!__atomic_compare_exchange_n(&Prcb->TimerTable, &Existing, Table, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         HalFreePages(Table, sizeof(*Table));
@@ -665,8 +687,7 @@ static KI_EXPIRY KiExpireGroup(PKTHREAD Thread, PKTIMER_TABLE Table, ULONG Index
     KiAcquireLock(&Table->Lock);
     PKTIMER First = KiNextDueTimer(Wheel, NULL);
     if (First == NULL) {
-        ULONG64 Now = Index == 0 ? HalDispatch.QueryInterruptTime() : HalDispatch.QuerySystemTime();
-        Expiry = KiTurnWheel(Wheel, Now, KI_TURN_BUDGET) ? KiNothingDue : KiWheelTurning;
+        Expiry = KiTurnWheel(Wheel, KiTimeOfWheel(Index), KI_TURN_BUDGET) ? KiNothingDue : KiWheelTurning;
         First = KiNextDueTimer(Wheel, NULL);
     }
     ULONG Count = KiTakeDueTimers(Thread, Wheel, First, Group, &Expiry);

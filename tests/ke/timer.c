@@ -681,6 +681,35 @@ static BOOLEAN timers_expire_without_thread(PVOID context)
     return by_setting && by_polling && wait_for(&first, PATIENCE * SECOND) == STATUS_SUCCESS;
 }
 
+/*
+ * The clock files a slot again when its time begins. That of a new timer is still to come, even if the timer is the
+ * first one of the process: otherwise the clock would touch memory in which the verifier is just finding the timer.
+ */
+static BOOLEAN first_timers_stay(PVOID context)
+{
+    const LONGLONG day = 24 * LONG_TIME;
+    const LARGE_INTEGER due[2] = {relative(day), absolute(day)};
+    const ULONG64 now[2] = {KeQueryInterruptTime(), (ULONG64)due[1].QuadPart - day};
+    BOOLEAN stay = TRUE;
+    (void)context;
+    for (unsigned index = 0; index < 2; index++) {
+        KTIMER timer;
+        KeInitializeTimer(&timer);
+        KeSetTimer(&timer, due[index], NULL);
+        ULONG64 word = *(volatile ULONG64 *)KiHeaderWord(&timer.Header);
+        unsigned shift = KI_WHEEL_DIGIT * (unsigned)(word >> KI_TIMER_INDEX_SHIFT & (KI_WHEEL_SLOTS - 1));
+        ULONG64 begin = timer.DueTime.QuadPart >> shift << shift;
+        stay = stay && begin > now[index] && KeCancelTimer(&timer);
+    }
+    return stay;
+}
+
+static void test_first_timers_stay_in_their_slots(void **state)
+{
+    (void)state;
+    run_in_child(first_timers_stay, NULL);
+}
+
 /* While the host refuses the clock's thread, timers expire when others are set or waits time out. */
 static void test_without_a_thread(void **state)
 {
@@ -818,7 +847,8 @@ static void test_setting_takes_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_thread), /* first: the host keeps the stacks of ended threads for new ones */
+        cmocka_unit_test(test_first_timers_stay_in_their_slots), /* first: no timer was set before */
+        cmocka_unit_test(test_without_a_thread), /* no thread has ended: the host keeps their stacks for new ones */
         cmocka_unit_test(test_initialization_writes_the_header_only),
         cmocka_unit_test(test_initialization_works_at_any_level),
         cmocka_unit_test(test_semantics),
