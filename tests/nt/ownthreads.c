@@ -502,7 +502,7 @@ static void use_inheritance(void *unused)
 static void fork_with_inheritance(void *unused)
 {
     volatile ULONG ready = 0;
-    KTIMER pending;
+    static KTIMER pending; /* expires in both processes; this one may leave the frame before */
     pthread_t thread;
 
     (void)unused;
