@@ -17,6 +17,8 @@ static uint32_t cell_new(uintptr_t address, size_t size)
 void lab_cell_begin(lab_cell *c)
 {
     c->generation = lab->generation;
+    if (lab->touched_cell_count < MAX_TOUCHED)
+        lab->touched_cells[lab->touched_cell_count++] = (uint16_t)(c - lab->cells);
     c->last_write = NO_STEP;
     c->readers = 0;
     c->position = 0;

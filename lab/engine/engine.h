@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <interlock/lab.h>
 
@@ -342,7 +343,8 @@ typedef enum lab_run_end {
     RUN_FAILED,
     RUN_PRUNED,    /* everything from here on was already explored */
     RUN_TRUNCATED, /* too long */
-    RUN_SKIPPED    /* another process explores it */
+    RUN_SKIPPED,   /* another process explores it */
+    RUN_PAUSED     /* a bookmark is set */
 } lab_run_end;
 
 /* The state of one schedule. */
@@ -410,6 +412,7 @@ typedef struct lab_options {
     bool strict;    /* a truncated schedule is a failure */
     bool ends;      /* the states in which schedules end are counted */
     bool abstract;  /* proven waits are single steps: hal/abstract.c */
+    bool replays;   /* each schedule is made from its beginning: bookmark.c */
     bool unreduced; /* bounded, states: also schedules that equal another one up to the order of independent steps */
     uint32_t preemptions;
     uint32_t depth; /* of PCT */
@@ -500,7 +503,8 @@ typedef struct lab_granule {
     uint16_t cell[8];
 } lab_granule;
 
-#define MAX_FREED 1024
+#define MAX_FREED   1024
+#define MAX_TOUCHED (1u << 22)
 
 /* A block that was freed in this schedule, and what the thread that reallocates it acquires. */
 typedef struct lab_freed {
@@ -553,6 +557,10 @@ typedef struct lab_engine {
     size_t tls_image_size;
     lab_granule *data_shadow, *arena_shadow;
     uint32_t generation;
+    /* Those of this generation: bookmark.c. */
+    lab_granule **touched_granules;
+    uint16_t *touched_cells;
+    uint32_t touched_granule_count, touched_cell_count;
 
     lab_aside *aside;
     lab_freed *freed;
@@ -578,6 +586,7 @@ typedef struct lab_engine {
     int32_t *strong;       /* the sequentially consistent ones among them */
     uint32_t *strong_seen; /* of each of those: the last search that reached it */
     uint32_t strong_search;
+    int32_t *strong_stack; /* of that search */
     uint32_t cut; /* CUT_: in the current search */
     uint32_t abstracted; /* ABSTRACT_: in any schedule */
     uint64_t random;
@@ -604,6 +613,9 @@ typedef struct lab_engine {
     struct lab_ways *ways;        /* likewise */
     struct lab_state_set *states; /* states.c */
     struct lab_end_set *ends;     /* ends.c */
+    struct lab_bookmarks *bookmarks; /* bookmark.c */
+    struct lab_open_cells *open_cells; /* rc11.c */
+    uint8_t paused;                  /* the thread that was running when a bookmark was set */
     bool cycle_found;     /* the failure is a cycle */
     uint32_t cycle_event; /* the event from which on the schedule repeats */
 
@@ -639,6 +651,12 @@ void lab_fiber_switch(void **save, void *restore);
 void lab_fiber_clear_stack(void);
 bool lab_fiber_clears_frames(uintptr_t function); /* compiled with -mfentry: it clears its own frame */
 
+/* bookmark.c */
+void lab_bookmarks_set(uint16_t enabled);  /* before each decision */
+void lab_bookmarks_forget(void);           /* the schedule starts from the beginning */
+lab_thread *lab_bookmarks_save(void);      /* after RUN_PAUSED; the thread that goes on */
+lab_thread *lab_bookmarks_return(void);    /* to the last state from which the next schedule can go on; NULL: there is none */
+
 /* memory.c */
 void lab_memory_initialize(void);
 void lab_memory_snapshot(void);
@@ -650,6 +668,25 @@ size_t lab_memory_size(const void *memory);  /* of a block of it */
 void lab_memory_report_leaks(void);
 bool lab_memory_take_fault(uintptr_t address); /* FALSE: the explorer did not cause it */
 void *lab_memory_map(size_t size);             /* for the explorer itself */
+
+/* Saves state, or puts it back: one list of what belongs to it serves both. */
+typedef struct lab_copy {
+    char *at, *end;
+    bool saves;
+    bool is_full; /* what is saved is not complete */
+} lab_copy;
+
+static inline void lab_copy_bytes(lab_copy *c, void *state, size_t size)
+{
+    if (size > (size_t)(c->end - c->at)) {
+        c->is_full = true;
+        return;
+    }
+    memcpy(c->saves ? c->at : state, c->saves ? state : c->at, size);
+    c->at += size;
+}
+
+void lab_memory_copy(lab_copy *c); /* the program's, without stacks; lab->run has been copied */
 uint64_t lab_memory_hash(void);                /* of all memory that the program has changed */
 void lab_memory_ignore(const volatile void *from, size_t size); /* by that hash */
 void lab_memory_add_statistic(uintptr_t address, size_t size);

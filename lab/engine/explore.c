@@ -142,6 +142,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
 {
     bool branches = (enabled & (enabled - 1)) != 0;
 
+    lab_bookmarks_set(enabled);
     if (branches && lab_explore_is_shared_out() && ++lab->run.branches == SPLIT_DEPTH + 1)
         leave_to_others(lab->node_count);
     if (compares_states(lab->active))

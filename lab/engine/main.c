@@ -39,6 +39,7 @@ static const char usage[] =
     "  --abstract             waits for events, semaphores and alerts by thread id are single steps, as their own scenarios\n"
     "                         have shown them to be; no alerts, APCs and suspension\n"
     "  --unreduced            bounded, states: also schedules that equal another one up to the order of independent steps\n"
+    "  --replays              makes each schedule from its beginning; otherwise from the last state that was saved\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
     "  --stale N              tso, c11: accesses per schedule behind the newest store (default 3; dpor under c11: any)\n"
     "  --behind N             c11: accesses of a thread in a row behind the same store (default 4; 0: any)\n"
@@ -522,6 +523,8 @@ static bool take_arguments(arguments *a, int argc, char **argv)
             lab->options.abstract = true;
         else if (strcmp(argv[i], "--unreduced") == 0)
             lab->options.unreduced = true;
+        else if (strcmp(argv[i], "--replays") == 0)
+            lab->options.replays = true;
         else if (strcmp(argv[i], "--strict") == 0)
             lab->options.strict = true;
         else if (strcmp(argv[i], "--brief") == 0)

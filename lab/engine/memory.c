@@ -150,6 +150,8 @@ void lab_memory_initialize(void)
     lab->stacks_end = lab->arena_end;
     lab->data_shadow = map(0, (size_t)(lab->data_end - lab->data) / 8 * sizeof(lab_granule));
     lab->arena_shadow = map(0, arena / 8 * sizeof(lab_granule));
+    lab->touched_granules = map(0, MAX_TOUCHED * sizeof(lab->touched_granules[0]));
+    lab->touched_cells = map(0, MAX_TOUCHED * sizeof(lab->touched_cells[0]));
     lab->aside = map(0, MAX_ASIDE * sizeof(lab_aside));
     lab->freed = map(0, MAX_FREED * sizeof(lab_freed));
     lab->cells = map(0, MAX_CELLS * sizeof(lab_cell));
@@ -159,6 +161,7 @@ void lab_memory_initialize(void)
     lab->c11_events = map(0, 2 * MAX_STEPS * sizeof(lab_c11_event));
     lab->strong = map(0, 2 * MAX_STEPS * sizeof(*lab->strong));
     lab->strong_seen = map(0, 2 * MAX_STEPS * sizeof(*lab->strong_seen));
+    lab->strong_stack = map(0, 2 * MAX_STEPS * sizeof(*lab->strong_stack));
     lab->given = map(0, MAX_NODES * sizeof(lab_decision));
     lab->events = map(0, MAX_STEPS * sizeof(lab_event));
     lab->accesses = map(0, ACCESSES * sizeof(lab_past_access));
@@ -293,16 +296,38 @@ void lab_memory_snapshot(void)
     protect(PROT_READ);
 }
 
+static void undo_poison(uint32_t kept)
+{
+    while (memory->poisoned_count > kept) {
+        memory->poisoned_count--;
+        memory->poisoned[memory->poisoned_count].shadow->poison = memory->poisoned[memory->poisoned_count].value;
+    }
+}
+
+/* A page that was not written yet has its contents of the start. */
+void lab_memory_copy(lab_copy *c)
+{
+    uint32_t pages = memory->hot_count, poisoned = memory->poisoned_count;
+
+    lab_copy_bytes(c, &pages, sizeof(pages));
+    lab_copy_bytes(c, &poisoned, sizeof(poisoned));
+    for (uint32_t i = 0; i < pages; i++)
+        lab_copy_bytes(c, memory->hot[i].page, PAGE);
+    lab_copy_bytes(c, lab->start.heap_top, (size_t)(lab->run.heap_top - lab->start.heap_top));
+    if (c->saves)
+        return;
+    for (uint32_t i = pages; i < memory->hot_count; i++)
+        memcpy(memory->hot[i].page, memory->hot[i].copy, PAGE);
+    undo_poison(poisoned);
+}
+
 void lab_memory_restore(void)
 {
     for (uint32_t i = 0; i < memory->hot_count; i++)
         memcpy(memory->hot[i].page, memory->hot[i].copy, PAGE);
     for (uint32_t i = 0; i < lab->start.thread_count; i++)
         memcpy(memory->stacks[i].sp, memory->stacks[i].copy, memory->stacks[i].size);
-    while (memory->poisoned_count != 0) {
-        memory->poisoned_count--;
-        memory->poisoned[memory->poisoned_count].shadow->poison = memory->poisoned[memory->poisoned_count].value;
-    }
+    undo_poison(0);
     memcpy(&lab->run, &lab->start, offsetof(lab_run_state, threads));
     for (uint32_t i = 0; i < lab->start.thread_count; i++) {
         memcpy(&lab->run.threads[i], &lab->start.threads[i], offsetof(lab_thread, watch));
@@ -338,6 +363,15 @@ static uint64_t hash_word(uint64_t word, uintptr_t address)
 
 #define AT_ONCE 8 /* words */
 
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static inline bool has_changes(const pair *now, const pair *start)
+{
+    pair changes = (now[0] ^ start[0]) | (now[1] ^ start[1]) | (now[2] ^ start[2]) | (now[3] ^ start[3]);
+
+    return (changes[0] | changes[1]) != 0;
+}
+
 /* A hash of the changed words of a page: a page that equals its state at the start adds nothing. */
 static uint64_t hash_changes(const hot_page *hot)
 {
@@ -345,11 +379,9 @@ static uint64_t hash_changes(const hot_page *hot)
     uint64_t hash = 0;
 
     for (size_t i = 0; i < PAGE / sizeof(*now); i += AT_ONCE) {
-        uint64_t changes = 0;
-
-        for (size_t j = i; j < i + AT_ONCE; j++)
-            changes |= now[j] ^ start[j];
-        for (size_t j = i; changes != 0 && j < i + AT_ONCE; j++) {
+        if (!has_changes((const pair *)&now[i], (const pair *)&start[i]))
+            continue;
+        for (size_t j = i; j < i + AT_ONCE; j++) {
             uint64_t ignored = hot->ignored != NULL ? hot->ignored[j] : 0;
 
             if (((now[j] ^ start[j]) & ~ignored) != 0)

@@ -80,6 +80,8 @@ static inline void access_granule(lab_granule *g, uintptr_t address, uint8_t mas
     lab_memory_check(address, g, pc);
     if (g->generation != lab->generation) {
         g->generation = lab->generation;
+        if (lab->touched_granule_count < MAX_TOUCHED)
+            lab->touched_granules[lab->touched_granule_count++] = g;
         g->slots[0] = new;
         g->used = 1;
         g->last = 0;

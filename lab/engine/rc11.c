@@ -308,10 +308,7 @@ static bool is_closed(const lab_c11_event *e, const lab_c11_event *from, bool fr
 
 static bool closes_cycle(const lab_c11_event *e, bool from_fence)
 {
-    static int32_t *stack;
-
-    if (stack == NULL)
-        stack = lab_memory_map(2 * MAX_STEPS * sizeof(*stack));
+    int32_t *stack = lab->strong_stack;
     uint32_t depth = reach_first(e, from_fence, stack);
     while (depth != 0) {
         const lab_c11_event *a = event_at(lab->strong[stack[--depth]]);
@@ -608,15 +605,29 @@ void lab_c11_barrier_all(void)
  * starts over.
  */
 #define MAX_OPEN 64
+#define MAX_USED 1024
+#define MAX_LIVE 8192
 
-typedef struct open_cells {
+typedef struct open_cell {
+    const lab_cell *cell;
+    const lab_vclock *first;     /* of each live version but the oldest, from the newest on: the clock shows it that has reached this */
+    uint32_t base;               /* position of the oldest live version */
+    uint32_t shown[MAX_THREADS]; /* to each thread; UINT32_MAX: it does not use the cell */
+} open_cell;
+
+/* Of the state whose hash is made. */
+typedef struct lab_open_cells {
     uint32_t count;
-    struct {
-        const lab_cell *cell;
-        uint32_t base; /* position of the oldest live version */
-    } of[MAX_OPEN];
+    open_cell of[MAX_OPEN];
+    uint32_t live_count;
+    lab_vclock live[MAX_LIVE];
+    /* All cells of this schedule, by their numbers. */
+    uint32_t used_count;
+    uint16_t used[MAX_USED];
+    uint32_t bases[MAX_USED]; /* 0: it has no versions */
 } open_cells;
 
+/* The position of the newest version that one of the clocks shows. */
 static uint32_t shown_position(const lab_cell *c, const lab_vclock *sync, const lab_vclock *beyond)
 {
     int32_t v = c->newest;
@@ -624,6 +635,16 @@ static uint32_t shown_position(const lab_cell *c, const lab_vclock *sync, const 
     while (!shows(sync, &lab->versions[v]) && !shows(beyond, &lab->versions[v]) && lab->versions[v].older >= 0)
         v = lab->versions[v].older;
     return lab->versions[v].position;
+}
+
+/* How many live versions are older than the newest one that the clock shows. */
+static uint32_t count_older(const open_cell *o, const lab_vclock *clock)
+{
+    uint32_t older = lab->versions[o->cell->newest].position - o->base;
+
+    for (const lab_vclock *first = o->first; older != 0 && !knows(clock, first); first++)
+        older--;
+    return older;
 }
 
 /* A thread that does not exist yet will get the clock of one that does. */
@@ -637,24 +658,27 @@ static bool has_versions(const lab_cell *c)
     return c->generation == lab->generation && c->size != 0 && c->size <= 16 && c->newest >= 0 && lab_cell_is_shared(c);
 }
 
-/* The position of the oldest live version; 0: psc may matter. */
-static uint32_t find_base(const lab_cell *c)
+/* FALSE: psc may matter. */
+static bool find_base(open_cell *o)
 {
-    uint32_t base = lab->versions[c->newest].position;
+    const lab_cell *c = o->cell;
 
+    o->base = lab->versions[c->newest].position;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
 
+        o->shown[i] = UINT32_MAX;
         if (!may_use(c, t))
             continue;
         uint32_t shown = shown_position(c, &t->sync, &t->beyond);
         bool strong = (c->strong_users >> i & 1) || c->users >> lab->run.thread_count != 0;
         for (int32_t v = c->newest; strong && v >= 0 && lab->versions[v].position > shown; v = lab->versions[v].older)
             if (lab->versions[v].event >= 0 && event_at(lab->versions[v].event)->strong)
-                return 0;
-        base = shown < base ? shown : base;
+                return false;
+        o->shown[i] = shown;
+        o->base = shown < o->base ? shown : o->base;
     }
-    return base;
+    return true;
 }
 
 static bool is_nothing(const lab_vclock *clock)
@@ -669,16 +693,15 @@ static bool is_nothing(const lab_vclock *clock)
 /* 0: it shows no live version but the oldest ones, like a clock at the beginning. */
 static uint64_t hash_view(const open_cells *open, const lab_vclock *clock)
 {
-    static const lab_vclock nothing;
     uint64_t hash = 0;
 
     if (is_nothing(clock))
         return 0;
     for (uint32_t i = 0; i < open->count; i++) {
-        uint64_t shown = shown_position(open->of[i].cell, clock, &nothing);
+        uint64_t older = count_older(&open->of[i], clock);
 
-        if (shown > open->of[i].base)
-            hash += lab_memory_hash_bytes(1, (uint64_t[]){i, shown - open->of[i].base}, 2 * sizeof(uint64_t));
+        if (older != 0)
+            hash += lab_memory_hash_bytes(1, (uint64_t[]){i, older}, 2 * sizeof(uint64_t));
     }
     return lab->run.operations != 0 ? hash + lab_history_hash_view(clock) : hash;
 }
@@ -740,88 +763,129 @@ static uint64_t hash_thread(uint64_t hash, const lab_thread *t, const open_cells
  * has for which threads that is still open: those that may choose an older version than that store, and whose steps it does not
  * precede. For these the state has which steps the store precedes that one of theirs may come to depend on.
  */
-static uint16_t find_undecided(const lab_cell *c, const lab_version *v)
+static uint16_t find_undecided(const open_cell *o, const lab_version *v)
 {
     uint16_t undecided = 0;
 
-    for (uint32_t i = 0; i < lab->run.thread_count; i++) {
-        const lab_thread *t = &lab->run.threads[i];
-
-        if (may_use(c, t) && !lab_step_happened_before(v->step, &t->dep) && shown_position(c, &t->sync, &t->beyond) < v->position)
+    for (uint32_t i = 0; i < lab->run.thread_count; i++)
+        if (o->shown[i] < v->position && !lab_step_happened_before(v->step, &lab->run.threads[i].dep))
             undecided |= LAB_BIT(i);
-    }
     return undecided;
 }
 
-static uint64_t hash_order_after(uint64_t hash, int32_t step)
+static uint64_t hash_order_after(uint64_t hash, int32_t step, const open_cells *open)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
         hash = hash * 3 + (!is_gone(&lab->run.threads[i]) && lab_step_happened_before(step, &lab->run.threads[i].dep));
-    for (uint32_t i = 1; i < lab->cell_count; i++) {
-        const lab_cell *c = &lab->cells[i];
+    for (uint32_t i = 0; i < open->used_count; i++) {
+        const lab_cell *c = &lab->cells[open->used[i]];
 
-        if (c->generation != lab->generation || !lab_cell_is_shared(c))
+        if (!lab_cell_is_shared(c))
             continue;
         uint64_t bits = c->last_write != NO_STEP && lab_step_happened_before(step, &lab->steps[c->last_write].dep);
         for (uint32_t readers = c->readers; readers != 0; readers &= readers - 1)
             bits |= (uint64_t)lab_step_happened_before(step, &lab->steps[c->read[__builtin_ctz(readers)]].dep)
                     << (1 + __builtin_ctz(readers));
         if (bits != 0)
-            hash = lab_memory_hash_bytes(hash, (uint64_t[]){i, bits}, 2 * sizeof(uint64_t));
+            hash = lab_memory_hash_bytes(hash, (uint64_t[]){open->used[i], bits}, 2 * sizeof(uint64_t));
     }
     return hash;
 }
 
-static uint64_t hash_order(uint64_t hash, const lab_cell *c, uint32_t base)
+static uint64_t hash_order(uint64_t hash, const open_cell *o, const open_cells *open)
 {
-    for (int32_t i = c->newest; i >= 0 && lab->versions[i].position > base; i = lab->versions[i].older) {
+    const lab_cell *c = o->cell;
+
+    for (int32_t i = c->newest; i >= 0 && lab->versions[i].position > o->base; i = lab->versions[i].older) {
         const lab_version *v = &lab->versions[i];
-        uint16_t undecided = v->step != NO_STEP ? find_undecided(c, v) : 0;
+        uint16_t undecided = v->step != NO_STEP ? find_undecided(o, v) : 0;
 
         hash = hash * 3 + undecided;
         if (undecided == 0)
             continue;
-        hash = hash_order_after(hash, v->step);
-        for (int32_t j = c->newest; j >= 0 && lab->versions[j].position >= base; j = lab->versions[j].older)
+        hash = hash_order_after(hash, v->step, open);
+        for (int32_t j = c->newest; j >= 0 && lab->versions[j].position >= o->base; j = lab->versions[j].older)
             hash = hash * 3 + (lab->versions[j].step != NO_STEP &&
                                lab_step_happened_before(v->step, &lab->steps[lab->versions[j].step].dep));
     }
     return hash;
 }
 
-uint64_t lab_c11_hash(void)
+static bool find_used(open_cells *open)
 {
-    open_cells open = {0};
-    uint64_t hash = 1;
+    open->used_count = 0;
+    if (lab->touched_cell_count > MAX_USED)
+        return false;
+    for (uint32_t i = 0; i < lab->touched_cell_count; i++) {
+        uint16_t number = lab->touched_cells[i];
+        uint32_t at = open->used_count++;
 
-    if (lab->start.reuses != 0)
-        return 0;
-    for (uint32_t i = 1; i < lab->cell_count; i++) {
-        const lab_cell *c = &lab->cells[i];
+        for (; at != 0 && open->used[at - 1] > number; at--)
+            open->used[at] = open->used[at - 1];
+        open->used[at] = number;
+    }
+    return true;
+}
 
+static bool note_live(open_cells *open, open_cell *o)
+{
+    o->first = &open->live[open->live_count];
+    for (int32_t i = o->cell->newest; lab->versions[i].position > o->base; i = lab->versions[i].older) {
+        const lab_version *v = &lab->versions[i];
+
+        if (open->live_count == MAX_LIVE)
+            return false;
+        lab_vclock *first = &open->live[open->live_count++];
+        *first = v->read;
+        if (v->writer == MAX_THREADS)
+            first->at[0] = 0; /* every clock does */
+        else if (v->clock < first->at[v->writer])
+            first->at[v->writer] = v->clock;
+    }
+    return true;
+}
+
+static bool find_open(open_cells *open)
+{
+    open->count = 0;
+    open->live_count = 0;
+    for (uint32_t i = 0; i < open->used_count; i++) {
+        const lab_cell *c = &lab->cells[open->used[i]];
+        open_cell *o = &open->of[open->count];
+
+        open->bases[i] = 0;
         if (!has_versions(c))
             continue;
-        uint32_t base = find_base(c);
-        if (base == 0 || open.count == MAX_OPEN)
-            return 0;
-        if (base != lab->versions[c->newest].position) {
-            open.of[open.count].cell = c;
-            open.of[open.count++].base = base;
-        }
+        o->cell = c;
+        if (!find_base(o) || !note_live(open, o))
+            return false;
+        open->bases[i] = o->base;
+        open->count += o->base != lab->versions[c->newest].position;
+        if (open->count == MAX_OPEN)
+            return false;
     }
-    for (uint32_t i = 1; i < lab->cell_count; i++) {
-        const lab_cell *c = &lab->cells[i];
+    return true;
+}
 
-        if (c->generation != lab->generation)
-            continue;
-        uint64_t parts[] = {i, has_versions(c) ? hash_versions(c, find_base(c), &open) : 0, hash_view(&open, &c->release),
-                            hash_view(&open, &c->beyond)};
+uint64_t lab_c11_hash(void)
+{
+    uint64_t hash = 1;
+
+    if (lab->open_cells == NULL)
+        lab->open_cells = lab_memory_map(sizeof(*lab->open_cells));
+    open_cells *open = lab->open_cells;
+    if (lab->start.reuses != 0 || !find_used(open) || !find_open(open))
+        return 0;
+    for (uint32_t i = 0; i < open->used_count; i++) {
+        const lab_cell *c = &lab->cells[open->used[i]];
+        uint64_t parts[] = {open->used[i], open->bases[i] != 0 ? hash_versions(c, open->bases[i], open) : 0,
+                            hash_view(open, &c->release), hash_view(open, &c->beyond)};
         if (parts[1] != 0 || parts[2] != 0 || parts[3] != 0)
             hash = lab_memory_hash_bytes(hash, parts, sizeof(parts));
     }
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        hash = hash_thread(hash, &lab->run.threads[i], &open);
-    for (uint32_t i = 0; lab_dpor_leaves_old() && i < open.count; i++)
-        hash = hash_order(hash, open.of[i].cell, open.of[i].base);
+        hash = hash_thread(hash, &lab->run.threads[i], open);
+    for (uint32_t i = 0; lab_dpor_leaves_old() && i < open->count; i++)
+        hash = hash_order(hash, &open->of[i], open);
     return hash | 1;
 }

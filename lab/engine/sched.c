@@ -340,10 +340,12 @@ bool lab_sched_prepare(void (*setup)(void))
     return lab->verdict == VERDICT_NONE;
 }
 
-lab_run_end lab_sched_run(void)
+static void begin_anew(void)
 {
-    lab_program_mute();
+    lab_bookmarks_forget();
     lab->generation++;
+    lab->touched_granule_count = 0;
+    lab->touched_cell_count = 0;
     lab_memory_restore();
     lab->run.stale = lab_explore_stale();
     lab->node_count = 0;
@@ -352,14 +354,33 @@ lab_run_end lab_sched_run(void)
     lab->event_count = 0;
     lab->printed_length = 0;
     lab->printed[0] = '\0';
+    lab_cycle_begin();
+}
+
+/* Returns when the schedule is over. NULL: it begins. */
+static void run_threads(lab_thread *next)
+{
+    if (next != NULL)
+        lab_sched_switch(next);
+    else
+        lab_sched_reschedule();
+    while (lab->end == RUN_PAUSED)
+        lab_sched_switch(lab_bookmarks_save());
+}
+
+lab_run_end lab_sched_run(void)
+{
+    lab_program_mute();
+    lab_thread *next = lab_bookmarks_return();
+    if (next == NULL)
+        begin_anew();
     lab->verdict = VERDICT_NONE;
     lab->cycle_found = false;
-    lab_cycle_begin();
     lab->end = RUN_FINISHED;
     lab->running = true;
     lab_calls_watch(true);
     if (setjmp(lab->main_failed) == 0) {
-        lab_sched_reschedule();
+        run_threads(next);
         if (lab->end == RUN_FINISHED) {
             lab->quiet = true;
             if (lab->scenario->Finish != NULL)
