@@ -48,15 +48,15 @@
  * 12. They stay closed, even when the reference is reinitialized: a thread that found them closed may still be about to
  *     change a slot by compare-exchange, which would lose a concurrent plain addition.
  * 13. The additions of 11 are inline in the program too (ex.h), which finds the thread's area of the host by Area. A
- *     thread sanitizer sees no sections, so instrumented code calls the functions; so it does in the explorer, whose
- *     sections are simulated, and where Area is 0. The order of the members is fixed.
+ *     thread sanitizer sees no sections, so instrumented code calls the functions. So does code in the explorer, whose
+ *     sections are simulated, and all code if Area is 0. The order of the members is fixed.
  */
 #include "exp.h"
 
 #include "../hal/section.h"
 #include "../ke/fork.h"
 
-/* A slot is the only thing on its line where there is more than one. */
+/* Where there are several slots, each has a line of its own. */
 typedef union _EXP_RUNDOWN_SLOT {
     EX_RUNDOWN_REF Ref;
     UCHAR Line[SYSTEM_CACHE_ALIGNMENT_SIZE];
@@ -123,7 +123,7 @@ static BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
     return ExpIsInheritedRundown(Word) ? ExpAcquireInheritedRundown(Slot, Count, Word) : FALSE;
 }
 
-/* Apart, like ExpReleaseInheritedRundown, so that the path without waiters needs no stack frame. */
+/* Out of line, like ExpReleaseInheritedRundown, so that the path without waiters needs no stack frame. */
 static DECLSPEC_NOINLINE BOOLEAN ExpAcquireInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG Count, ULONG_PTR Word)
 {
     ExpDropInheritedRundown(Slot, Word);

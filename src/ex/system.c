@@ -12,7 +12,7 @@
 #include "../hal/hal.h"
 
 static volatile ULONG ExpProcessResolution; /* in 100 ns; 0: none */
-static volatile ULONG ExpDriverResolution;  /* the finest since there was none */
+static volatile ULONG ExpDriverResolution;  /* the finest request since there was none */
 static ULONG ExpDriverRequests;
 static KI_LOCK ExpResolutionLock; /* for the two above */
 

@@ -19,9 +19,9 @@
 
 #include <stdarg.h>
 
-/* A character outside a conversion is copied. */
+/* An unknown conversion: its letter is copied. */
 #define EXP_FORMAT_NT 0x0
-/* It is a failure. */
+/* An unknown conversion is a failure. */
 #define EXP_FORMAT_STRICT 0x1
 
 /* Where text goes: it is counted in full, in units of its kind, and stored as far as there is room. */

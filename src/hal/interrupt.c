@@ -38,9 +38,8 @@
  * miss the rest twice in 10^9 suspensions; they take two seconds of running. The time between two of them varies, so
  * that they do not synchronize with the program's loop.
  *
- * If the host has no timer (HalLaterRefused), the caller has another way.
- * In a program that is linked with the C library statically the two cannot be distinguished: the thread stops where it
- * is.
+ * If the host has no timer (HalLaterRefused), the caller falls back to another way. In a program that is linked with the
+ * C library statically the two cannot be distinguished: the thread stops where it is.
  */
 
 #define SHORTEST_RETRY 25000    /* nanoseconds: many times what malloc takes */

@@ -136,8 +136,8 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
 }
 
 /*
- * Why it pauses itself, although the caller has just spun: calls are rare, so the processor mispredicts the branch that leads
- * here and speculatively executes the caller's next read of the word. A timed read right away would find the line already
+ * It pauses, although the caller has just spun, because calls are rare: the processor mispredicts the branch that leads here
+ * and speculatively executes the caller's next read of the word. A timed read right away would find the line already
  * there, or on its way: on Intel Xeon a fifth of the lines of another core seemed to take no time. The fence before the first
  * time stamp keeps the timed read itself from starting early.
  */
@@ -158,7 +158,7 @@ BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 }
 
 /* relaxed, in both functions: advisory only. A line that took much longer was an interrupt. The word is written only if it
-   would change noticeably: its own line shall stay shared. */
+   would change noticeably: so that its own line stays shared. */
 #define MOST_LINE_CYCLES 2000
 
 static volatile ULONG HalpFarLine;
@@ -178,7 +178,7 @@ ULONG HalFarLineCycles(VOID)
     return __atomic_load_n(&HalpFarLine, __ATOMIC_RELAXED);
 }
 
-/* A wait asks two to four times. */
+/* A wait calls this two to four times. */
 ULONG HalpCurrentProcessor(VOID)
 {
     LONG Number = -1;

@@ -78,7 +78,8 @@ static volatile ULONG HalpNotedThreads[NOTED_THREADS];
 static volatile ULONG HalpNotes;
 static volatile ULONG HalpStartingThreads; /* created by HalCreateThread, and not yet entered */
 
-/* The process id in the upper half, so a forked child has none; 0: free. A thread enters itself at its id or behind. */
+/* The process id in the upper half, so a forked child has none; 0: free. A thread enters itself at its id or after
+ * it. */
 static volatile ULONG64 HalpOwnThreads[OWN_THREADS];
 HALP_THREAD_LOCAL ULONG HalpOwnPlace; /* + 1; 0: it is not entered */
 

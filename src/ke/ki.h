@@ -194,7 +194,7 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it must queue behind them */
     UCHAR NearLooks;                 /* fast reads of a word that another processor had just changed, and */
     UCHAR UntimedLooks;              /* reads until the next timed one: park.h */
-    BOOLEAN HasWaited;               /* for something else than a lock, since it last found one held: fairness.h */
+    BOOLEAN HasWaited;               /* for something other than a lock, since it last found one held: fairness.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */

@@ -30,7 +30,7 @@
  *    its class stays.
  * 8. The same kind of object may be made in several places, and a compiler unrolls loops: then its locks are of several classes,
  *    and a program that sorts them by address uses all orders of these. So between classes of one kind of lock whose
- *    initializations differ only behind the program's call, or in calls so near that they may be in one function, a cycle
+ *    initializations differ only beyond the program's call, or in calls so near that they may be in one function, a cycle
  *    counts only if its edges were not all used with ascending addresses, or all with descending ones.
  *
  * Everything is under KiOrderLock, in a dispatcher section and, where a service routine could interrupt, at HIGH_LEVEL.

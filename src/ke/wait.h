@@ -437,7 +437,8 @@ static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
     return Sleep->Until;
 }
 
-/* Commits the wait and sleeps until another thread ends it (KiReadyThread is its half), or its own after the deadline. *Result is the status, or the entry that a queue handed over. */
+/* Commits the wait and sleeps until another thread ends it (KiReadyThread is the other half), or until the deadline,
+ * after which the thread ends it itself. *Result is the status, or the entry that a queue handed over. */
 FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;

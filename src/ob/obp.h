@@ -179,7 +179,7 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
  * The handle table. A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches,
  * branches on a root; leaves and branches are added when needed and never removed. The last indexes are those of kernel
  * handles (OBJ_KERNEL_HANDLE), whose values are in the upper half of the address space: the fast path of a lookup finds
- * no entry for such a value, nor for the index behind it, and the slow path finds it for kernel mode. An entry is two
+ * no entry for such a value, nor for the next index, and the slow path finds it for kernel mode. An entry is two
  * words:
  *
  *      63          48 47                              4  3  2   1    0

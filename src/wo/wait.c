@@ -338,7 +338,7 @@ static VOID WopGrantBlock(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter
     }
 }
 
-/* The block behind Block that belongs to another wait: a wait may name an object twice, and all of its blocks leave
+/* The next block after Block that belongs to another wait: a wait may name an object twice, and all of its blocks leave
    together. */
 static ULONG WopNextOfOther(PWO_VIEW View, ULONG Block)
 {

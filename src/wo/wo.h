@@ -54,7 +54,7 @@
  * 9. Processes form a ring. Each guards its two predecessors, so a stopped guard does not hide a death: a descriptor of
  *    each is in the watcher, which the host makes readable when the process ends. The guard then cleans up what the
  *    dead process had: waiters, mutants (abandoned, each reported to exactly one waiter), handles, names that nothing
- *    refers to any more. If a run of processes dies, the first one alive behind it cleans up one after the other. A
+ *    refers to any more. If a run of processes dies, the first live one after it cleans up after each of them. A
  *    process that attaches checks all of them, so if all die, the next one cleans up. Cleaning up is a chain of
  *    transactions, which any process may continue, since the record of the dead process stays in the ring until nothing
  *    is left.
