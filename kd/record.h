@@ -35,7 +35,7 @@ typedef struct kd_recordings {
     kd_recording *list;    /* in the order in which the processes began */
     size_t count;
     int process;           /* of the command; 0: none was run */
-    int status;            /* what the command ended with, as a shell has it */
+    int status;            /* of the command, as a shell reports it */
     kd_target *target;     /* a core file that they were read from; NULL: none */
 } kd_recordings;
 

@@ -2230,7 +2230,7 @@ WINBASEAPI BOOL WINAPI GetLogicalProcessorInformationEx(LOGICAL_PROCESSOR_RELATI
                                                         PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX Buffer,
                                                         PDWORD ReturnedLength);
 
-/* Stores the highest node number. Since XP. */
+/* Stores the highest node number of the machine. Since XP. */
 WINBASEAPI BOOL WINAPI GetNumaHighestNodeNumber(PULONG HighestNodeNumber);
 
 /* Registers. */

@@ -65,8 +65,8 @@ static const int preserved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 #define PRESERVED (sizeof(preserved) / sizeof(preserved[0]))
 
 /*
- * The unwinder is slow, and between a function of the program and this file there are few ways through the explorer. So the first
- * walk over a way finds out where each register is saved: it changes the register through the unwinder, looks for the word
+ * The unwinder is slow, and only a few call paths (ways) lead from a function of the program to this file. So the first walk
+ * along a way finds out where each register is saved: it changes the register through the unwinder, looks for the word
  * that has changed, and changes it back. Later walks read these words. A way is the return addresses in the chain of frame
  * pointers: they decide where a function saves what. If the unwinder sees other frames than the chain has, the way is not kept.
  */
@@ -329,7 +329,7 @@ static bool is_idle(const lab_thread *t)
 }
 
 /*
- * Whoever waits for a lock of the host has been passed over if the lock was ever free: hosts make sure that its turn comes.
+ * A thread that waits for a lock of the host was passed over if the lock was ever free: hosts eventually give it its turn.
  * Only if the gate was always closed could the thread not run.
  */
 static bool was_shut_out(const lab_thread *t, const state *from)

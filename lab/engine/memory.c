@@ -279,7 +279,7 @@ void lab_memory_snapshot(void)
     forget_snapshot();
     lab->start = lab->run;
     memory->protected_heap_end = (char *)(((uintptr_t)lab->run.heap_top + PAGE - 1) / PAGE * PAGE);
-    /* The heap continues behind the protected part. */
+    /* The heap continues after the protected part. */
     lab->start.heap_top = lab->run.heap_top = memory->protected_heap_end;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *t = &lab->run.threads[i];

@@ -343,7 +343,7 @@ static bool is_strong_after(int32_t version)
     return false;
 }
 
-/* The event that comes next, in the place behind all others. */
+/* The event that comes next, in the place after all others. */
 static lab_c11_event *draft(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
 {
     if (lab->run.c11_events == 2 * MAX_STEPS - 1 || (order == __ATOMIC_SEQ_CST && lab->run.strong == MAX_STRONG))

@@ -7,9 +7,9 @@
  * in between, until it does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the
  * search starts over.
  *
- * A thread that yields (HalGiveWay) says that it waits: the next read of a variable that it has read before counts as a repetition,
- * wherever it is, and the loop does not give up while other threads can run. Only a thread whose loop writes keeps to the number of
- * steps for which it has yielded.
+ * A thread that yields (HalGiveWay) declares that it waits: the next read of a variable that it has read before counts as a
+ * repetition, wherever it is, and the loop does not give up while other threads can run. Only a thread whose loop writes keeps to
+ * the number of steps for which it has yielded.
  */
 #include "engine.h"
 

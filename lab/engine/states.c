@@ -388,7 +388,7 @@ static void grow_index(struct lab_state_set *set)
     set->index_size = size;
 }
 
-/* It is written behind the others, and stays there if it is new. */
+/* It is written after the others, and stays there if it is new. */
 static uint32_t keep_summary(const access_set *accesses)
 {
     struct lab_state_set *set = lab->states;

@@ -158,7 +158,7 @@ BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 }
 
 /* relaxed, in both functions: advisory only. A line that took much longer was an interrupt. The word is written only if it
-   would change noticeably: so that its own line stays shared. */
+   would change noticeably, so that its own line stays shared. */
 #define MOST_LINE_CYCLES 2000
 
 static volatile ULONG HalpFarLine;

@@ -128,7 +128,7 @@ static bool is_member(const analysis *self, size_t i)
 static const char *const before_expressions[] = {"return", "else", "do", "case", "throw", "co_return", "co_await", "co_yield",
                                                  "and", "or", "not", "sizeof", "if", "while", "defined", NULL};
 
-/* A name with ( behind it: a type before it makes it a declaration. */
+/* A name followed by (: a type before it makes it a declaration. */
 static bool is_declared(const analysis *self, size_t i)
 {
     if (i == 0 || !is(self, i + 1, "("))

@@ -257,7 +257,7 @@ static void end_branch(lexer *self)
     emit(self, TOKEN_ENDIF, self->at, 0, self->line);
 }
 
-/* Directives. The place is behind the name of the directive. */
+/* Directives. The place is after the name of the directive. */
 
 static void lex_include(lexer *self)
 {
