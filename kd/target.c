@@ -333,12 +333,12 @@ static bool may_look(kd_target *target, const char *what)
     if (has_ended(target, "stat")) {
         target->process = living_thread(target);
         if (target->process == 0 || !open_folder(target))
-            return FAIL(target, "process %s has ended, and its parent has not noticed yet: it has no memory", what);
+            return FAIL(target, "process %s has ended, but its parent has not reaped it: it has no memory", what);
     }
     if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
             return FAIL(target, "process %s belongs to another user: run this as that user, or as root", what);
-        return FAIL(target, "process %s has no memory: it is ending, or a thread of the kernel", what);
+        return FAIL(target, "process %s has no memory: it is ending, or is a kernel thread", what);
     }
     for (size_t i = 0; i < target->region_count; i++)
         if (target->regions[i].readable && kd_read(target, target->regions[i].begin, &byte, 1))

@@ -62,7 +62,7 @@ static bool read_stack_limits(kd_snapshot *snapshot, const kd_thread *thread, kd
 
     if (file == NULL)
         return false;
-    kd_guard_begin(KD_FILE_SECONDS, "the host does not say what a thread does");
+    kd_guard_begin(KD_FILE_SECONDS, "the host does not show what a thread is doing");
     /* the number of the call, six arguments, the stack pointer; a thread in no call has -1 and the stack pointer */
     if (fgets(line, sizeof(line), file) != NULL)
         found = sscanf(line, "-1 %" SCNx64, pointer) == 1 ||

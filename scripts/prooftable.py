@@ -156,8 +156,8 @@ def reach(row):
 
 
 def is_old(row):
-    """scripts/proof stores in each row how many rounds it took. A row without was made before a change, and has not been made since;
-    one that is `old` has, and did not get as far."""
+    """scripts/proof stores in each row how many rounds it took. A row without that number is from before a change and was not run
+    again; one marked `old` was, and did not get as far."""
     return "rounds" not in row or row.get("old", False)
 
 

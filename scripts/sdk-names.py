@@ -168,7 +168,7 @@ def main():
         lines += [f"[headers: {area}]"]
         lines += textwrap.wrap(" ".join(sorted({name for name in listed if area_of_header(name) == area})), 120,
                                break_long_words=False, break_on_hyphens=False)
-    OUTPUT.write_text("# Made by scripts/sdk-names.py from the headers of mingw-w64. [area +]: Interlock means to have it.\n"
+    OUTPUT.write_text("# Made by scripts/sdk-names.py from the headers of mingw-w64. [area +]: Interlock aims to have it.\n"
                       + "\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -89,7 +89,7 @@ ENTRY_FUNCTION("ra", "mv a0, s0\njalr s1\nebreak");
 #define WORD_OF_START 1
 #define WORD_OF_RETURN 12
 #else
-#error "fiber.c: this machine has no switch."
+#error "fiber.c: no code to switch stacks on this machine."
 #endif
 
 /* Not every C library has them. */

@@ -142,7 +142,7 @@ VOID HalpStayLoaded(VOID)
 {
     HALP_HOST_CALLS;
     if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
-        HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
+        HalPrint("interlock: %s must not be unloaded, but the loader refuses to pin it\n", HalpOwnObject);
     }
 }
 

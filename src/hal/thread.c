@@ -318,7 +318,7 @@ static DECLSPEC_NORETURN VOID HalpLeaveStack(volatile UCHAR *StackIsLeft)
                      : "r"(StackIsLeft), "i"(SYS_exit)
                      : "memory", "t0");
 #else
-#error "thread.c: this machine has no end of a thread."
+#error "thread.c: no code to end a thread on this machine."
 #endif
     __builtin_unreachable();
 }
