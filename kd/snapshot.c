@@ -259,7 +259,7 @@ int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id)
 {
     int found = kd_index_find(&snapshot->threads_by_id, id);
 
-    /* what was owned at a fork is recorded under the old id */
+    /* locks owned at a fork record the old id */
     return found >= 0 || id == 0 ? found : kd_index_find(&snapshot->threads_before_fork, id);
 }
 

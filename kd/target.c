@@ -176,7 +176,7 @@ static int look_in_module(Dwfl_Module *module, void **data, const char *name, Dw
 static bool scan_region(kd_target *target, const kd_region *region)
 {
     size_t size = region->end - region->begin;
-    kd_address begin = region->begin; /* is_block may map anew */
+    kd_address begin = region->begin; /* a read may replace the regions */
     char *copy;
     bool found = false;
 

@@ -176,7 +176,7 @@ inline repair()
         d_step { if :: word_saved -> owner = old_owner; abandoned = old_abandoned :: else fi }
         settle(0)
     :: phase == Finishing ->
-#ifndef BUG_NO_REDO /* what is final may still lack its wake */
+#ifndef BUG_NO_REDO /* a final change may still lack its wake */
         settle(1)
 #else
         skip

@@ -30,7 +30,7 @@ def table(headings, lines):
 
 
 def kind_of(record):
-    """The brand in two words, and what tells its generations apart: the family, or, as all of Intel's are of family 6,
+    """The brand in two words, and the number that distinguishes its generations: the family, or, as all of Intel's are of family 6,
     the model. The name of the record's file, with hyphens and in small letters."""
     name = re.sub(r"\(.*?\)|@.*|,.*|\b(CPU|Processor)\b", " ", record["machine"]["processor"])
     words = name.split()[:2] or ["unknown"]

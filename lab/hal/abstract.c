@@ -479,7 +479,7 @@ LABHAL_WRAPPED(NTSTATUS, KeWaitForAlertByThreadId, PVOID Hint, PLARGE_INTEGER Ti
     return LabhalWaitForAlert(Timeout, "KeWaitForAlertByThreadId", LABHAL_CALLER);
 }
 
-/* What is not abstracted must not meet what is. */
+/* Calls that are not abstracted must not use objects that are. */
 
 static VOID LabhalRefuseObjects(ULONG Count, PVOID Object[], PCSTR Call, uintptr_t Pc)
 {

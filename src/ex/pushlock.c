@@ -88,7 +88,7 @@ static ULONG_PTR ExpReadPushLock(volatile ULONG_PTR *Lock)
 }
 
 /* acq_rel: acquires pair with releases, and a pushed block's contents with the walk of the chain. On failure relaxed:
-   the value is only compared and exchanged again; a walk of the chain reads the word anew. */
+   the value is only compared and exchanged again; a walk of the chain reads the word again. */
 static BOOLEAN ExpChangePushLock(volatile ULONG_PTR *Lock, ULONG_PTR *Value, ULONG_PTR New)
 {
     return __atomic_compare_exchange_n(Lock, Value, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

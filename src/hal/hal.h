@@ -121,7 +121,7 @@ FORCEINLINE VOID HalPrefetchForWrite(const volatile VOID *Word)
 VOID HalPauseFor(ULONG Pauses);
 /* Pauses for others to write Word, then reads it: roughly how many of NT's cycles that took. FALSE: no thread wrote. */
 BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles);
-/* The time that a line of a distant core takes, averaged over what was noted. 0: not known yet. */
+/* The time that a line of a distant core takes, averaged over the noted ones. 0: not known yet. */
 VOID HalNoteFarLine(ULONG Cycles);
 ULONG HalFarLineCycles(VOID);
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */

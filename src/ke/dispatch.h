@@ -179,7 +179,7 @@ FORCEINLINE BOOLEAN KiIsEligible(PDISPATCHER_HEADER Header, PLIST_ENTRY Entry)
     return Entry != &Header->WaitListHead && !KiIsDormant(KiBlockOfEntry(Entry));
 }
 
-/* The entry behind the last eligible block: the first dormant one, or the head. */
+/* The entry after the last eligible block: the first dormant one, or the head. */
 FORCEINLINE PLIST_ENTRY KiEndOfEligible(PDISPATCHER_HEADER Header)
 {
     PLIST_ENTRY Head = &Header->WaitListHead;
@@ -199,7 +199,7 @@ FORCEINLINE VOID KiLinkYoungest(PKWAIT_BLOCK Block, ULONG64 Number)
     InsertTailList(KiEndOfEligible(Header), &Block->WaitListEntry);
 }
 
-/* The number that a WaitAll took last. relaxed, everywhere: see 9, the locks order what is compared. */
+/* The number that a WaitAll took last. relaxed, everywhere: see 9, the locks order the numbers that are compared. */
 extern volatile ULONG64 KiWaitAllNumber __attribute__((visibility("hidden")));
 
 /* For all blocks but those of a WaitAll. */

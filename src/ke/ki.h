@@ -265,7 +265,7 @@ FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
  * inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
  *
  *     Prefix   ob      OBJECT_HEADER             ob/obp.h
- *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
+ *     Ps       ps      ETHREAD after its Tcb     ps/psp.h
  *     Ob       ob      OBP_THREAD                ob/obp.h
  *     Trace    trace   TRACE_THREAD              trace/tracep.h
  *     Ex       ex      EXP_THREAD                ex/exp.h

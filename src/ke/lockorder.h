@@ -91,7 +91,7 @@ ULONG KiOrderCountHeld(PKTHREAD Thread);
 PVOID KiOrderFindLeft(PKTHREAD Thread, ULONG Older);
 ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older); /* all but the Older oldest ones; returns how many */
 VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older); /* after a bugcheck that a test expected: all but these */
-VOID KiOrderForgetAllHeld(VOID);                  /* the verifier was off: what was released meanwhile was not noticed */
+VOID KiOrderForgetAllHeld(VOID);                  /* the verifier was off: releases meanwhile were not noticed */
 VOID KiOrderEndThread(PKTHREAD Thread);           /* a bugcheck if a system thread still holds a lock */
 VOID KiOrderDropThread(PKTHREAD Thread);          /* it has ended, or never ran */
 /* The memory is freed. Returns a lock in it that is held, or NULL. Abandons: except for a mutant. */

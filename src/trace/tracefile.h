@@ -173,8 +173,8 @@ typedef enum _TRACE_ENTRY_ROLE {
 } TRACE_ENTRY_ROLE;
 
 /*
- * A histogram of times. Bucket 0 has what is shorter than 256 ns; above that each octave has four buckets, so a time is
- * known to a quarter. The last bucket has everything from 8 minutes.
+ * A histogram of times. Bucket 0 counts times below 256 ns; above that each octave has four buckets, so a time is known
+ * to a quarter. The last bucket counts times from 8 minutes.
  */
 #define TRACE_BUCKETS 128
 #define TRACE_FIRST_OCTAVE 8

@@ -429,7 +429,7 @@ VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
-    /* release: what was decided about the wait comes first */
+    /* release: the decision about the wait comes first */
     __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter), State), __ATOMIC_RELEASE);
 }
 
@@ -468,7 +468,7 @@ VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter)
     }
 }
 
-/* Taking what is signaled. */
+/* Taking signaled objects. */
 
 /* One object, without the lock. STATUS_PENDING: it is frozen. */
 static NTSTATUS WopTryTake(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
