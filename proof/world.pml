@@ -58,7 +58,7 @@ bit kept_abandoned;
 
 /* Ghosts. */
 byte real_owner = NOBODY; /* by the stores that decide */
-bit untold;               /* an owner has died, or was dead when it became that, and no owner since then was told */
+bit untold;               /* an owner has died, or was dead when it became the owner, and no owner has learned of it since */
 bit should_tell[N];
 byte inside = NOBODY;
 bit done[N];
@@ -415,7 +415,7 @@ finished:
     } unless { !alive[me] }
 }
 
-/* All stop with it; what it held stays. */
+/* A process stops with its guard; what it held stays. */
 proctype Killer()
 {
     byte victim;
