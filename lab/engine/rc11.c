@@ -602,10 +602,10 @@ void lab_c11_barrier_all(void)
  * clock advances when it is given to others.
  *
  * Axiom 3 decides nothing about a choice unless an access that is sequentially consistent chooses a version older than a
- * sequentially consistent store. While no thread that makes such accesses of a cell (in any schedule so far) has such a store there
- * still to see, no event that comes later has an edge of psc to one of the past, so the past is in no cycle. Other states are not
- * noted, and a program with sequentially consistent fences is not searched by states. When a cell gets another user, the search
- * starts over.
+ * sequentially consistent store. Take the threads that make such accesses of a cell, in any schedule so far. While none of them
+ * has such a store of the cell still to see, no later event has an edge of psc to a past one, so the past is in no cycle. Other
+ * states are not noted, and a program with sequentially consistent fences is not searched by states. When a cell gets another
+ * user, the search starts over.
  */
 #define MAX_OPEN 64
 

@@ -19,9 +19,9 @@
  * The strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
  * A step that could have come before an earlier step of the schedule has that tried. Where the search stops at a known state, the
  * steps that follow it are not made. So each state keeps a *summary* of everything that was accessed after it: variable, thread, read
- * or write. A schedule that arrives there compares these accesses with its own steps: where one of them conflicts with a step of
- * another thread that does not precede it in the order of dependent steps, the thread is tried before that step, or every thread if
- * it could not run there.
+ * or write. A schedule that arrives there compares these accesses with its own steps. If an access conflicts with a step of another
+ * thread, and that step does not precede it in the order of dependent steps, the thread of the access is tried before that step; if
+ * it could not run there, every thread is.
  *
  * Which steps of the schedule precede an access that comes after the state? Those that precede the thread itself, and those that
  * precede a step after the state which in turn precedes the access: the thread has acquired a lock by then, and what the last owner

@@ -2,8 +2,8 @@
  * abstract.c: proven waits as single steps (--abstract).
  *
  * A pushlock, a resource or a barrier waits through the wait engine, whose tens of steps multiply the states of everything above
- * it. With --abstract a call into the engine on an event or a semaphore, or for an alert by thread id, is one step, with the effect
- * that callers see according to the engine's own scenarios. The object's state stays where it is, in the header's word or in the
+ * it. With --abstract a call into the engine on an event or a semaphore, or for an alert by thread id, is one step. It has the
+ * effect for callers that the engine's own scenarios show. The object's state stays where it is, in the header's word or in the
  * thread's WaitRegister, and the step is a read-modify-write of that word.
  *
  *     signal            SignalState as documented; ends the waits of as many sleepers as it has signals for, the oldest first

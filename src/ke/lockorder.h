@@ -29,9 +29,9 @@
  * 7. A lock that is initialized again, deleted, or whose pool block is freed is another lock from then on. What is known of
  *    its class stays.
  * 8. The same kind of object may be made in several places, and a compiler unrolls loops: then its locks are of several classes,
- *    and a program that sorts them by address uses all orders of these. So between classes of one kind of lock whose
- *    initializations differ only beyond the program's call, or in calls so near that they may be in one function, a cycle
- *    counts only if its edges were not all used with ascending addresses, or all with descending ones.
+ *    and a program that sorts them by address uses all orders of these. So take classes of one kind of lock whose
+ *    initializations differ only beyond the program's call, or in calls so near that they may be in one function: a cycle
+ *    of these is ignored if all of its edges were used with ascending addresses only, or all with descending ones only.
  *
  * Everything is under KiOrderLock, in a dispatcher section and, where a service routine could interrupt, at HIGH_LEVEL.
  * Memory comes in pages from the host and is never returned. Without memory, new classes are not watched.
