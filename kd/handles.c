@@ -31,7 +31,7 @@ static bool read_name_info(kd_target *target, const OBJECT_HEADER *header, OBJEC
 
 static const char *path_of(reader *r, const OBJECT_HEADER *header, int depth, char buffer[PATH_SIZE]);
 
-/* Of a directory. Many names are in few of them. */
+/* The path of a directory, kept because many names are in few directories. */
 static const char *directory_path(reader *r, kd_address body, int depth)
 {
     int known = kd_index_find(&r->paths_by_directory, body);
@@ -203,7 +203,7 @@ static int by_value(const void *one, const void *other)
     return value < handle ? -1 : value > handle;
 }
 
-/* They are in the order of their values. */
+/* Handles are in the order of their values. */
 const kd_handle *kd_handle_with_value(const kd_snapshot *snapshot, uint64_t handle)
 {
     return snapshot->handle_count != 0

@@ -436,8 +436,8 @@ static kd_world_process *next_process(kd_snapshot *s)
     return NULL;
 }
 
-/* It must be the same process as in the world: the id may have been reused, or belong to another namespace. FALSE: it
-   took too long. */
+/* The inspected process must be the one in the world: the id may have been reused, or belong to another namespace. FALSE:
+   it took too long. */
 static bool look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
 {
     bool late;

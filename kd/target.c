@@ -172,7 +172,7 @@ static int look_in_module(Dwfl_Module *module, void **data, const char *name, Dw
     return address != 0 && is_block(target, address) ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* For programs without symbols. */
+/* Finds the block in programs without symbols. */
 static bool scan_region(kd_target *target, const kd_region *region)
 {
     size_t size = region->end - region->begin;

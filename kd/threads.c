@@ -154,7 +154,7 @@ static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
     json_end(out);
 }
 
-/* Of the boost that a wakeup left for the next reader, or else of the one that Priority includes. */
+/* The boost that a wakeup left for the next reader, or else the one that Priority includes. */
 static int boost_of(const KTHREAD *thread)
 {
     KPRIORITY boosted = KiBoostedPriority(thread);

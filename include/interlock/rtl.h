@@ -1184,7 +1184,7 @@ NTSYSAPI PVOID RtlInsertElementGenericTableFullAvl(PRTL_AVL_TABLE Table, PVOID B
                                                    PBOOLEAN NewElement, PVOID NodeOrParent,
                                                    TABLE_SEARCH_RESULT SearchResult);
 
-/* Removes the element that equals Buffer, or that of a node that a search found, and frees it. Returns FALSE if there is
+/* Removes and frees the element that equals Buffer, or the element of a node found by a search. Returns FALSE if there is
    none. Since XP, 10. */
 NTSYSAPI BOOLEAN RtlDeleteElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer);
 NTSYSAPI VOID RtlDeleteElementGenericTableAvlEx(PRTL_AVL_TABLE Table, PVOID NodeOrParent);

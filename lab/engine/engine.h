@@ -981,7 +981,7 @@ uint16_t lab_dpor_awake(const lab_node *n); /* the threads that can run there an
 bool lab_dpor_is_active(void); /* races of steps decide what is tried */
 bool lab_dpor_leaves_old(void); /* c11: an old value is left to the schedule in which the load comes before the newer store */
 uint16_t lab_dpor_sleepers(int32_t previous); /* at a new node: threads whose next step was tried before the steps since */
-/* Those of the threads whose next step commutes with the one that was made at that node. */
+/* The threads of the set whose next step commutes with the step made at the node. */
 uint16_t lab_dpor_commuting(int32_t node, uint16_t set);
 
 /* ends.c */

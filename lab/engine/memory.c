@@ -326,7 +326,7 @@ uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Of a word and its address; the sum over any words is a hash of the set. */
+/* Hashes a word and its address; the sum over any words is a hash of the set. */
 static uint64_t hash_word(uint64_t word, uintptr_t address)
 {
     uint64_t x = word * 0x9E3779B97F4A7C15ull + address;

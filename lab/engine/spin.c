@@ -31,7 +31,7 @@ static bool is_unchanged(const lab_watched *w)
     return w->cell == lab_cell_pseudo(PSEUDO_CLOCK) ? w->value == lab->run.now : current_value(w) == w->value;
 }
 
-/* By the chain of frame pointers. */
+/* Follows the chain of frame pointers. */
 uint64_t lab_spin_callers(lab_thread *t)
 {
     const uintptr_t *frame = __builtin_frame_address(0);

@@ -253,7 +253,7 @@ int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *lib
     return 0;
 }
 
-/* For the thread that ends the process. */
+/* Runs the exit functions of the thread that ends the process. */
 void lab_posix_run_exits(void)
 {
     run_exits(&lab_posix_threads[lab->current->number]);

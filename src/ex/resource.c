@@ -326,7 +326,7 @@ static DECLSPEC_NOINLINE VOID ExpRefuseFastResource(PERESOURCE Resource, ULONG_P
     }
 }
 
-/* For functions that also accept fast resources, if they were initialized for that. */
+/* Called by functions that also accept fast resources, if those were initialized for that. */
 static VOID ExpCheckAnyResource(PERESOURCE Resource)
 {
     if (__builtin_expect(Resource->Reserved2 != NULL, 0)) {

@@ -17,8 +17,8 @@
  * the sum over all slots is the number of holders.
  *
  * 1. Bit 0 is set once. From then on no acquire through that slot succeeds.
- * 2. The first waiter exchanges its block into every slot and adds up the counts that it finds. Holders that release
- *    meanwhile through a slot that has the block decrement the block's count, which may fall below zero. Then the
+ * 2. The first waiter exchanges its block into every slot and adds up the counts that it finds. A holder that releases
+ *    meanwhile through a slot with the block in it decrements the block's count, which may fall below zero. Then the
  *    waiter adds its sum to the block: from then on the count is the number of remaining holders. Before that no
  *    release makes it zero, because only releases have changed it.
  * 3. The release that takes the block's count to zero is the last one. It marks every slot as run down, the first one

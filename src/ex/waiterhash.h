@@ -49,7 +49,7 @@ typedef struct _EXP_WAITER_BUCKET {
     volatile ULONG Count;  /* in the list; written under the lock */
     LIST_ENTRY WaiterList;
     ULONG64 Signs;         /* see 2; 0 if Count is */
-    /* Of address waits: see rtl/addresswait.c. */
+    /* Used by address waits: see rtl/addresswait.c. */
     ULONG QuietsEnded;            /* under the lock */
     volatile ULONG BarrierMade;
     volatile ULONG VainWakes;

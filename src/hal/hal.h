@@ -557,7 +557,7 @@ BOOLEAN HalIsOnStack(const HAL_FIBER *Fiber); /* does the caller run on its stac
 /* In Callbacks.Interrupt: the registers of the interrupted code, restored when the callback returns; else NULL. */
 extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")));
 
-/* Of a stopped thread, as Context->ContextFlags says. STATUS_NOT_SUPPORTED: not on this machine. */
+/* Reads the registers of a stopped thread that Context->ContextFlags names. STATUS_NOT_SUPPORTED: not on this machine. */
 NTSTATUS HalReadFrame(PVOID Frame, PCONTEXT Context);
 /* A new instruction without a new stack pointer begins a function: the stack is aligned for that, below the red zone. */
 NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context);

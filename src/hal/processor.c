@@ -22,7 +22,7 @@
 #define SHORTEST_NAP_NS 1000
 #define LONGEST_NAP_DOUBLINGS 10
 
-/* Of the process when the library was loaded. Affinities of single threads change too often to ask. */
+/* The processors of the process when the library was loaded. Affinities of single threads change too often to query. */
 static ULONG HalpProcessors;
 
 /* Pauses in one of NT's cycles, times 2^20; 0: not measured yet. A factor, because a division takes as long as a short spin. */
@@ -236,7 +236,7 @@ VOID HalGiveWay(ULONG Round)
 #define MEMBARRIER_RSEQ (1 << 7)
 #define MEMBARRIER_REGISTER_RSEQ (1 << 8)
 
-/* Of the C library, since glibc 2.35; the size is 0 where it could not register the area. */
+/* Variables of glibc since 2.35; the size is 0 where it could not register the area. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 

@@ -533,7 +533,7 @@ static INT32 HalpNiceFromPriority(LONG NtPriority)
     return Nice < LOWEST_NICE ? LOWEST_NICE : Nice > HIGHEST_NICE ? HIGHEST_NICE : Nice;
 }
 
-/* By the limit, or by the capability. */
+/* Whether the limit or the capability permits it. */
 static BOOLEAN HalpMayReachNice(INT32 Nice)
 {
     struct __user_cap_header_struct Header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -132,7 +132,7 @@ static BOOLEAN KiHasMark(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     return (__atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT) == Peers->Mark;
 }
 
-/* By rule 5. */
+/* Locks by rule 5. */
 static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG64 *Word)
 {
     if (Header > Peers->Highest) {

@@ -17,8 +17,8 @@
  * 3. W is clear only if the wait list is empty. W may briefly be set while the list is empty; the next thread that
  *    locks the object corrects it.
  * 4. The state of a locked object is not final: a reader waits until L is clear.
- * 5. A thread that locks several objects blocks only on an object whose address is higher than that of every object it
- *    holds. It only tries a lower one; if that fails, it releases everything and starts over. So the holder of the
+ * 5. A thread that locks several objects blocks only on an object at a higher address than all that it holds. It only
+ *    tries a lower one; if that fails, it releases everything and starts over. So the holder of the
  *    lowest contended address always makes progress.
  * 6. The lock is held inside a dispatcher section (KiEnterDispatcher), for a bounded time, never across a call that
  *    can block.

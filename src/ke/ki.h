@@ -419,7 +419,7 @@ VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has 
 VOID KiInitializeSuspension(PKTHREAD Thread);
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
-/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
+/* For a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
 NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 
 /* mutant.c, queue.c */

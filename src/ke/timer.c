@@ -280,7 +280,7 @@ static PKTIMER_TABLE KiFirstTable(VOID)
     return __atomic_load_n(&KiTimerTables, __ATOMIC_ACQUIRE);
 }
 
-/* Of a timer that is in a table. */
+/* For a timer that is in a table. */
 FORCEINLINE PKTIMER_TABLE KiTableOfTimer(PKTIMER Timer)
 {
     ULONG Number = Timer->Processor & KI_TIMER_NUMBER_MASK;

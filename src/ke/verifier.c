@@ -151,7 +151,7 @@ static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
     return FALSE;
 }
 
-/* By timers, DPCs, threads, and the lists of layers above; not by the lock order. */
+/* Searches timers, DPCs, threads, and the lists of layers above; not the lock order. */
 static BOOLEAN KiFindInUse(PVOID Base, PVOID End, PKI_IN_USE InUse)
 {
     PKDPC Dpc = NULL;

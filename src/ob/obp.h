@@ -162,7 +162,7 @@ ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
 #define OBP_LONGEST_NAME 65532 /* bytes of a path, also after links were followed */
 NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                         PACCESS_MASK GrantedAccess);
-/* Of an existing object: it cannot be opened without any right. */
+/* For an existing object: it cannot be opened without any right. */
 NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                       PACCESS_MASK GrantedAccess);
 
@@ -270,7 +270,7 @@ FORCEINLINE BOOLEAN ObpIsKernelHandle(HANDLE Handle)
     return (ULONG_PTR)Handle >= OBP_KERNEL_HANDLE;
 }
 
-/* Of any reserved handle, or of a value that may not be a handle. */
+/* Accepts any reserved handle, and a value that may not be a handle. */
 FORCEINLINE ULONG ObpIndexOfHandle(HANDLE Handle)
 {
     ULONG_PTR Value = (ULONG_PTR)Handle;

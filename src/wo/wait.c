@@ -548,7 +548,8 @@ static NTSTATUS WopTakeAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[
 
 /* All of several objects. */
 
-/* Of objects that were looked up before: one that is not signaled for Self, frozen, or NULL: all are signaled and frozen. */
+/* Freezes objects that were looked up before. Returns one that is not signaled for Self, then the only frozen one; NULL: all are
+   signaled. */
 static PWO_OBJECT WopFreezeAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, PULONG Number)
 {
     for (ULONG Index = 0; Index < Count; Index += 1) {

@@ -256,7 +256,7 @@ FORCEINLINE PVOID WopAt(PWO_VIEW View, WO_INDEX Index)
     return (PUCHAR)View->World + (SIZE_T)Index * WO_UNIT;
 }
 
-/* Of an address in the world. */
+/* For an address in the world. */
 FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
 {
     return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);

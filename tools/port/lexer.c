@@ -127,7 +127,7 @@ static size_t number_length(const lexer *self)
     }
 }
 
-/* Of a string or character that begins at the quote: up to the other one, or to the end of the line. */
+/* The length of a string or character that begins at the quote: up to the other quote, or to the end of the line. */
 static size_t quoted_length(const lexer *self, char quote)
 {
     size_t length = 1;

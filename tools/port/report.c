@@ -25,7 +25,7 @@ static standing standing_of(const sdk_name *name)
     return name->there ? THERE : sdk_areas[name->area].in_scope ? MISSING : OUT_OF_SCOPE;
 }
 
-/* Of the functions of a standing, in one area or (area -1) in all. */
+/* Counts the functions of a standing, in one area or (area -1) in all. */
 static total count(const tree *found, standing wanted, int area)
 {
     total sum = {0, 0};
