@@ -162,7 +162,7 @@ inline commit()
     fi
 }
 
-/* By the process that has taken the lock over; it may die here, too. */
+/* Run by the process that has taken the lock over; it may die here, too. */
 inline repair()
 {
     if
@@ -250,7 +250,7 @@ inline hand_off(dead)
     who = 0
 }
 
-/* Of one process that is dead, with the lock held. */
+/* Abandons what a dead process owned, with the lock held. */
 inline abandon(dead)
 {
     if

@@ -173,7 +173,7 @@ def reaches_goal(row, goal):
 
 
 def marks(rows):
-    """Of a goal that is reached by any of these runs."""
+    """The marks of a goal that is reached by any of these runs."""
     old = all(is_old(row) for row in rows)
     over = all(row.get("abstract") for row in rows)
     return (OLD if old else "") + (OVER if over else "")

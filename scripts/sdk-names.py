@@ -143,7 +143,7 @@ def functions(folder):
 
 
 def headers(folder):
-    """Of the SDK and the WDK; not those that the host has as well."""
+    """The headers of the SDK and the WDK, without those that the host has as well."""
     names = [path.relative_to(folder).as_posix() for pattern in ("*.h", "ddk/*.h") for path in folder.glob(pattern)]
     return sorted(name.removeprefix("ddk/") for name in names if not name.startswith("_")
                   and not Path("/usr/include", name).exists() and name not in ("float.h", "stdarg.h", "stddef.h")

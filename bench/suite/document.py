@@ -319,7 +319,7 @@ class Data:
                 json.dumps(record, indent=indent, separators=None if indent else (",", ":")) + "\n")
 
     def newest(self):
-        """Of the quiet runs, if there is one."""
+        """The newest of the quiet runs; if there is none, the newest run."""
         whole = [record for record in self.records if not record.get("partial")]
         return max(whole, key=lambda record: (record["quiet"], record["machine"]["date"])) if whole else None
 

@@ -191,7 +191,7 @@ static void parse(int argc, char **argv, options *o)
     }
 }
 
-/* By size, then by lock: the big ones last. */
+/* Ordered by size, then by lock: the big ones last. */
 static size_t make_cells(const options *o, cell *cells)
 {
     size_t count = 0;

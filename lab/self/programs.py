@@ -123,7 +123,7 @@ def cmocka():
 
 
 def system_calls():
-    """Those inside the C library, too. Without the kernel's dispatch only the functions of lab/posix are watched."""
+    """System calls inside the C library are watched, too. Without the kernel's dispatch only the functions of lab/posix are watched."""
     names = {1: r"popen \(clone3?\)", 2: r"(\w*system \()?clone3?\)?", 3: r"eventfd_read \(read of something that is not a regular file\)",
              4: r"write \(write to something that is not a regular file\)", 5: "pause"}
     for part, name in names.items():

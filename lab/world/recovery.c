@@ -28,7 +28,7 @@ static int is_granted(ULONG number)
     return WoIsGranted(&view[number], waiter[number], &status);
 }
 
-/* Of a wait that was begun: sleeps until it is granted, and expires timers. */
+/* Continues a wait that was begun: sleeps until it is granted, and expires timers. */
 static NTSTATUS await_grant(ULONG number)
 {
     PWO_VIEW own = &view[number];
