@@ -22,7 +22,7 @@ help:
 	@echo 'make clients   build Windows sources with interlock cc and run their tests (CLIENTS="zstd sqlite")'
 	@echo 'make reference generate docs/api.md from the comments of the public headers'
 	@echo 'make amalgamation  write the library as two files, build/amalgamation/interlock.c and .h (PREFIX_SYMBOLS=il_)'
-	@echo 'make uses      run the full tests of the ways to use it: CMake, Meson, amalgamation, musl-gcc, examples under memcheck'
+	@echo 'make uses      test in full every way to use it: CMake, Meson, amalgamation, musl-gcc, examples under memcheck'
 	@echo 'make deb       build the Debian packages from the last commit'
 	@echo 'make rpm       build RPM packages from the last commit'
 	@echo 'make dist      write the release tarball and its checksum from the last commit'

@@ -34,7 +34,7 @@ typedef struct sample {
 
 void take_sample(measurement *of, unsigned milliseconds, sample *result);
 
-/* Of a loop. scripts/instructions makes callgrind dump its counts whenever this returns. */
+/* Runs the rounds of a loop. scripts/instructions makes callgrind dump its counts whenever this returns. */
 void count_rounds(const measurement *of, unsigned long rounds);
 
 int uses_two_processors(const bench_row *row);

@@ -92,7 +92,7 @@ static int is_ignored(int id)
     return 0;
 }
 
-/* Of all counted threads except the caller. */
+/* Reads all counted threads except the caller. */
 static unsigned read_tasks(task *tasks, int *all_asleep)
 {
     DIR *directory = opendir("/proc/self/task");

@@ -21,7 +21,7 @@ typedef struct idle_counts {
 /* Existing threads do not count: those of a sanitizer wake up now and then. */
 void idle_ignore_present(void);
 
-/* By a waiter, before it waits. */
+/* Called by a waiter, before it waits. */
 void idle_arrive(void);
 
 /* Starts IDLE_WAITERS threads; wait(i) is what the i-th does. */

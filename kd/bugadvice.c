@@ -21,9 +21,9 @@
     "runs in another thread than the acquire did."
 #define REGION                                                                                                         \
     "These locks need APCs to be disabled around them: KeEnterCriticalRegion before the acquire, KeLeaveCriticalRegion "   \
-    "after the release, as often as each other."
+    "after the release, one for each."
 #define REGION_LOOK "Look for the missing KeEnterCriticalRegion, or for a KeLeaveCriticalRegion that came too early."
-#define IRP_RULE "An IRP is owned by one driver at a time, is completed once, and is not touched after it was completed."
+#define IRP_RULE "An IRP is owned by one driver at a time, is completed once, and is not touched after its completion."
 #define IRP_LOOK                                                                                                       \
     "Look at the dispatch, completion and cancel routines of the driver in the stack for two paths that complete, free or " \
     "forward the same IRP."
@@ -37,18 +37,18 @@ static const struct {
     {APC_INDEX_MISMATCH, ALL,
      {"Critical and guarded regions are entered and left in pairs, by the same thread, and end before the routine returns.",
       "Count the KeEnterCriticalRegion and KeLeaveCriticalRegion calls of the routine in the first parameter on every path, "
-      "also those of an error."}},
+      "error paths included."}},
     {DEVICE_QUEUE_NOT_BUSY, ALL,
-     {"KeRemoveDeviceQueue is for a queue that is busy: an entry was inserted into it before.",
-      "Look for a removal that is not the answer to an insertion, or for one that is made twice."}},
+     {"KeRemoveDeviceQueue is for a busy queue: one into which an entry was inserted before.",
+      "Look for a removal without an insertion, or for one that is done twice."}},
     {IRQL_NOT_GREATER_OR_EQUAL, ALL,
-     {"KeRaiseIrql only raises and KeLowerIrql only lowers; some routines need a level at least.",
+     {"KeRaiseIrql only raises and KeLowerIrql only lowers; some routines need a minimum level.",
       "Compare the requested and the current IRQL in the parameters with the order in which the routine in the stack "
       "raises and lowers."}},
     {IRQL_NOT_LESS_OR_EQUAL, ALL, {LEVEL, LEVEL_LOOK}},
     {DRIVER_IRQL_NOT_LESS_OR_EQUAL, ALL, {LEVEL " Paged memory may not be touched there either.", LEVEL_LOOK}},
     {MAXIMUM_WAIT_OBJECTS_EXCEEDED, ALL,
-     {"A wait without wait blocks of its own may have 3 objects, one with them 64.",
+     {"A wait may name up to 3 objects without an array of wait blocks, up to 64 with one.",
       "Pass an array of KWAIT_BLOCK for more than three objects, or wait for fewer."}},
     {SPIN_LOCK_ALREADY_OWNED, ALL,
      {"A spinlock is not recursive: its owner would spin forever.",
@@ -128,7 +128,7 @@ static const struct {
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0xC5, 0xC5, {REGION, REGION_LOOK}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0xEA, 0xEB, {REGION, REGION_LOOK}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0x3C, 0x3F,
-     {"An object is used only while the caller has a handle or a reference, and a resource is where the compiler put it.",
+     {"An object is used only while the caller has a handle or a reference, and a resource has the alignment that the compiler gave it.",
       "Find the code that closed the handle or dropped the last reference before this call."}},
     {DRIVER_VERIFIER_DETECTED_VIOLATION, 0xD2, 0xD2,
      {MEMORY, "Delete the resource (ExDeleteResourceLite) before its memory is freed."}},
@@ -153,10 +153,10 @@ static const struct {
     {DRIVER_VERIFIER_IOMANAGER_VIOLATION, ALL, {IRP_RULE, IRP_LOOK}},
     {DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS, ALL,
      {"A driver deletes its devices, timers, DPCs and work items before it is unloaded.",
-      "Look at the unload routine in the last parameter: what of DriverEntry does it not undo?"}},
+      "Look at the unload routine in the last parameter: which step of DriverEntry does it not undo?"}},
     {WORKER_THREAD_RETURNED_AT_BAD_IRQL, ALL,
      {"A worker routine returns at PASSIVE_LEVEL.",
-      "Look at the routine in the first parameter for a spinlock that is not released, or a KeRaiseIrql alone."}},
+      "Look at the routine in the first parameter for a spinlock that is not released, or a KeRaiseIrql without KeLowerIrql."}},
     {RESOURCE_NOT_OWNED, ALL, {RELEASE, RELEASE_LOOK}},
     {WORKER_INVALID, ALL,
      {"A work item is queued once at a time, and its memory stays until its routine runs.",

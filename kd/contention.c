@@ -193,7 +193,7 @@ static void json_thread(json *out, const char *key, uint32_t thread)
         json_null(out, key);
 }
 
-/* Of waits or of holds. */
+/* The figures of a lock's waits, or of its holds. */
 static void json_rest(json *out, const kd_figures *f, bool holds)
 {
     if (holds)

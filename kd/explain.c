@@ -186,8 +186,8 @@ static void tell_signal(story *s)
             s->address < NULL_PAGE ? ", a member of a structure whose pointer is NULL" : "");
     add(s, ". The library did not stop it: there is no bugcheck. ");
     if (is_fault(s->signal))
-        add(s, "Look at the stack: the first function of the program in it used what it should not. If its memory was freed before, "
-               "AddressSanitizer shows by whom. ");
+        add(s, "Look at the stack: the program's first function in it caused the fault. If the memory that it used was freed "
+               "before, AddressSanitizer shows by whom. ");
     else if (s->signal == SIGABRT)
         add(s, "The program ended itself (abort, an assertion, an uncaught exception), or another process sent the signal, as a "
                "watchdog does. ");
@@ -196,7 +196,7 @@ static void tell_signal(story *s)
     if (kd_status_of(s->snapshot) == KD_DEADLOCKED)
         add(s, "The process was deadlocked at that time: the cycle below is why it did not continue. ");
     if (s->thread >= 0 && s->snapshot->threads[s->thread].owned_count != 0)
-        add(s, "The thread holds locks, below: what they protect may be half changed. ");
+        add(s, "The thread holds locks, below: the data that they protect may be inconsistent. ");
 }
 
 static void tell_deadlock(story *s)
@@ -210,9 +210,9 @@ static void tell_deadlock(story *s)
         add(s, "A lock is held by a thread that has ended, so no thread will release it: look for a path out of that thread without a "
                "release, or for TerminateThread. ");
     else
-        add(s, "They hold what the next one waits for. Locks have to be acquired in one order by all threads: the stacks (interlock "
-               "deadlocks --stack) show which code acquired them in which order; the lock order verifier finds the same before it "
-               "happens (docs/hunting-deadlocks.md). ");
+        add(s, "Each holds a lock that the next one waits for. All threads have to acquire locks in one order: the stacks (interlock "
+               "deadlocks --stack) show which code acquired them in which order; the lock order verifier finds such a cycle before "
+               "it hangs (docs/hunting-deadlocks.md). ");
 }
 
 static void tell_nothing(story *s)
@@ -234,7 +234,7 @@ static void tell_nothing(story *s)
     if (longest >= 0) {
         const kd_thread *t = &snapshot->threads[longest];
 
-        add(s, "; the longest time %s does", kd_describe_thread(snapshot, longest, thread, sizeof(thread)));
+        add(s, "; %s has waited longest", kd_describe_thread(snapshot, longest, thread, sizeof(thread)));
         if (snapshot->now != 0)
             add(s, ", for %.1f s", kd_waited(snapshot, t));
         if (t->block_count != 0 && t->blocks[0].lock >= 0)

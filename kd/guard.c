@@ -28,9 +28,9 @@
 #define IS_SANITIZED false
 #endif
 
-static const char *volatile guarded; /* NULL: nothing is */
+static const char *volatile guarded; /* the operation; NULL: none */
 static volatile int patience;
-static volatile uint64_t turn;       /* counts what is guarded */
+static volatile uint64_t turn;       /* counts guarded operations */
 
 /* Nothing here may acquire a lock that the blocked thread may own. */
 static void end_with(const char *why)

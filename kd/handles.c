@@ -31,7 +31,7 @@ static bool read_name_info(kd_target *target, const OBJECT_HEADER *header, OBJEC
 
 static const char *path_of(reader *r, const OBJECT_HEADER *header, int depth, char buffer[PATH_SIZE]);
 
-/* Of a directory. Many names are in few of them. */
+/* The path of a directory, kept because many names are in few directories. */
 static const char *directory_path(reader *r, kd_address body, int depth)
 {
     int known = kd_index_find(&r->paths_by_directory, body);
@@ -42,7 +42,7 @@ static const char *directory_path(reader *r, kd_address body, int depth)
     if (known >= 0)
         return r->paths[known];
     if (depth >= MOST_DIRECTORIES)
-        kd_inconsistent(r->snapshot, "directory", body, "directories are in each other");
+        kd_inconsistent(r->snapshot, "directory", body, "directories contain each other");
     else if (kd_read(r->snapshot->target, body - sizeof(header), &header, sizeof(header)))
         path = kd_keep(r->snapshot, path_of(r, &header, depth + 1, buffer));
     /* directories that contain each other were reported before */
@@ -138,7 +138,7 @@ static bool collect_leaf(reader *r, kd_address address, uint64_t first)
     static OBP_LEAF_TABLE leaf;
 
     if (!kd_index_add(&r->leaves, address, 0) || !kd_read(r->snapshot->target, address, &leaf, sizeof(leaf))) {
-        kd_inconsistent(r->snapshot, "handle table", address, "a part of it cannot be read, or is there twice");
+        kd_inconsistent(r->snapshot, "handle table", address, "a part of it cannot be read, or occurs twice");
         return !kd_is_spent(r->snapshot->target);
     }
     for (uint64_t i = 0; i < OBP_LEAF; i++)
@@ -155,7 +155,7 @@ static void collect_branches(reader *r, const kd_address root[OBP_ROOT])
         if (root[n] == 0)
             continue;
         if (!kd_index_add(&r->leaves, root[n], 0) || !kd_read(r->snapshot->target, root[n], branch, sizeof(branch))) {
-            kd_inconsistent(r->snapshot, "handle table", root[n], "a part of it cannot be read, or is there twice");
+            kd_inconsistent(r->snapshot, "handle table", root[n], "a part of it cannot be read, or occurs twice");
             continue;
         }
         for (uint64_t b = 0; b < OBP_BRANCH; b++)
@@ -203,7 +203,7 @@ static int by_value(const void *one, const void *other)
     return value < handle ? -1 : value > handle;
 }
 
-/* They are in the order of their values. */
+/* Handles are in the order of their values. */
 const kd_handle *kd_handle_with_value(const kd_snapshot *snapshot, uint64_t handle)
 {
     return snapshot->handle_count != 0

@@ -57,7 +57,7 @@ static uint32_t growth(const kd_counter *before, size_t count, const kd_counter 
     return found != NULL ? now->value - found->value : now->value;
 }
 
-/* Of a lock that is listed only while it has waiters, the counter of the first time is where it starts. */
+/* A lock that is listed only while it has waiters starts from the counter with which it was first listed. */
 static uint32_t growth_of_lock(const kd_history *history, const kd_lock *lock, const kd_counter *now)
 {
     bool known = history->contention_count != 0 &&

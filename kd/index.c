@@ -22,7 +22,7 @@ static uint64_t secret(void)
     return value | 1;
 }
 
-/* As the finalizer of MurmurHash3 has it. */
+/* Mixes the key as the finalizer of MurmurHash3 does. */
 static size_t place_of(const kd_index *index, uint64_t key)
 {
     key ^= secret();

@@ -316,8 +316,8 @@ typedef struct kd_snapshot {
 /* snapshot.c */
 kd_snapshot *kd_snapshot_take(kd_target *target); /* NULL: it has reported the reason */
 kd_snapshot *kd_snapshot_take_alone(kd_target *target); /* other processes are not inspected */
-/* Of a world alone: the threads of its processes, as far as they wait for each other. NULL: unless quiet, it has
-   reported the reason. */
+/* A snapshot of a world alone: the threads of its processes, as far as they wait for each other. NULL: unless quiet, it
+   has reported the reason. */
 kd_snapshot *kd_snapshot_of_world(const char *path, bool quiet);
 void kd_snapshot_free(kd_snapshot *snapshot);
 int kd_thread_at(const kd_snapshot *snapshot, kd_address address);  /* -1: none */
@@ -443,7 +443,7 @@ void kd_print_stack(kd_target *target, uint32_t id);
 double kd_seconds(uint64_t interval);
 
 /* threads.c */
-/* Of a wait for more objects than Windows allows, text has a few, and those that have owners. */
+/* For a wait for more objects than Windows allows, text shows a few blocks, and those of objects with owners. */
 bool kd_is_block_shown(const kd_snapshot *snapshot, const kd_thread *thread, size_t block);
 double kd_waited(const kd_snapshot *snapshot, const kd_thread *thread);
 bool kd_time_left(const kd_snapshot *snapshot, const kd_thread *thread, double *left);

@@ -191,7 +191,7 @@ static void collect_resources(kd_snapshot *snapshot)
 
 /* Critical sections and resources of user mode. */
 
-/* Of debug information. Otherwise: what is known without it, -1: nothing. */
+/* From the debug information; without it the value of otherwise, -1: unknown. */
 static int64_t contention_of(kd_snapshot *snapshot, const RTL_CRITICAL_SECTION_DEBUG *at, int64_t otherwise)
 {
     RTL_CRITICAL_SECTION_DEBUG debug;

@@ -23,7 +23,7 @@ bool kd_is_lock(const kd_lock *lock)
     }
 }
 
-/* Those of other processes are part of the graph alone. */
+/* Locks of other processes are part of the graph alone. */
 static bool is_own_lock(const kd_lock *lock)
 {
     return kd_is_lock(lock) && lock->process_id == 0 && lock->address != 0;

@@ -35,17 +35,17 @@ typedef struct kd_recordings {
     kd_recording *list;    /* in the order in which the processes began */
     size_t count;
     int process;           /* of the command; 0: none was run */
-    int status;            /* what the command ended with, as a shell has it */
+    int status;            /* of the command, as a shell reports it */
     kd_target *target;     /* a core file that they were read from; NULL: none */
 } kd_recordings;
 
-/* Of what is known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -f FLAME, -F FOLDED, -h. 0, the
-   exit status, or -1: it has printed the help. */
+/* Parses those of these options that are known: -o FILE, -l MEGABYTES, -t NUMBER, -s SECONDS, -j, -r RECORDING, -f FLAME,
+   -F FOLDED, -h. 0, the exit status, or -1: it has printed the help. */
 int kd_parse_record(int argc, char **argv, const char *usage, const struct option *known, kd_record_options *options);
 /* 0, or the exit status: it has reported why. */
 int kd_record(const char *setting, TRACE_CONTENT content, const kd_record_options *options,
               kd_recordings *recordings);
-/* Of a running process; the same results. */
+/* Records a running process; the same results. */
 int kd_attach(TRACE_CONTENT content, const kd_record_options *options, kd_recordings *recordings);
 void kd_add_recording(kd_recordings *recordings, const char *path, const TRACE_FILE *file, size_t size); /* it has the mapping */
 /* A copy of the recording in the memory of a process or core file. NULL: there is none. */

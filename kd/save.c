@@ -121,7 +121,7 @@ static bool read_by_views(kd_target *target)
 
 /* The parts of modules by which libdwfl knows them, and the names of the files for its note. */
 typedef struct files {
-    char *names;     /* one behind the other */
+    char *names;     /* one after the other */
     size_t size;
     Elf64_Xword (*ranges)[3];
     size_t count;

@@ -3,7 +3,7 @@
  *
  * A handle to a shared object refers to a proxy (ke/outside.h); the world (src/wo) has the state. The worlds are read from
  * the memory of the process. A thread of another process that owns a shared object, or waits for one, becomes a thread of
- * the snapshot too, behind the process's own. So everything that follows threads and locks continues into other
+ * the snapshot too, after the process's own. So everything that follows threads and locks continues into other
  * processes: deadlock.c finds cycles through them, and the graph draws them.
  *
  * 1. The world records which shared objects a thread waits for, but not its other waits. So the processes whose threads
@@ -253,7 +253,7 @@ static void set_waiter(kd_snapshot *s, int index, int thread)
     lock->waiters[lock->waiter_count++] = (kd_waiter){.thread = thread, .exclusive = true};
 }
 
-/* The world has the order; threads that are in no list, such as those that wait for all of several, come behind. */
+/* The world has the order; threads that are in no list, such as those that wait for all of several, come last. */
 static void fill_waiters(kd_snapshot *s, int index, const kd_world_object *o)
 {
     kd_waiter *own = s->locks[index].waiters;
@@ -436,8 +436,8 @@ static kd_world_process *next_process(kd_snapshot *s)
     return NULL;
 }
 
-/* It must be the same process as in the world: the id may have been reused, or belong to another namespace. FALSE: it
-   took too long. */
+/* The inspected process must be the one in the world: the id may have been reused, or belong to another namespace. FALSE:
+   it took too long. */
 static bool look_into(kd_snapshot *s, kd_world_process *process, int milliseconds, size_t *filled)
 {
     bool late;

@@ -220,7 +220,7 @@ static bool collect_threads(kd_snapshot *snapshot)
 
         if (chunks[c] != 0 && (chunks[c] % KI_CACHE_LINE != 0 || !kd_index_add(&seen, chunks[c], 0))) {
             kd_inconsistent(snapshot, "KiThreadChunk", root + c * sizeof(kd_address),
-                            chunks[c] % KI_CACHE_LINE != 0 ? "a chunk is not aligned" : "a chunk is there twice");
+                            chunks[c] % KI_CACHE_LINE != 0 ? "a chunk is not aligned" : "a chunk occurs twice");
             continue;
         }
         for (uint32_t i = 0; chunks[c] != 0 && i < left && i < KI_THREAD_CHUNK; i++) {
@@ -259,7 +259,7 @@ int kd_thread_with_id(const kd_snapshot *snapshot, uint32_t id)
 {
     int found = kd_index_find(&snapshot->threads_by_id, id);
 
-    /* what was owned at a fork is recorded under the old id */
+    /* locks owned at a fork record the old id */
     return found >= 0 || id == 0 ? found : kd_index_find(&snapshot->threads_before_fork, id);
 }
 

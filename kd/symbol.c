@@ -173,7 +173,7 @@ typedef struct walk {
     pid_t thread; /* of a core file */
 } walk;
 
-/* For code compiled by clang, which omits the index that dwfl_module_getsrc uses. */
+/* Finds the line of code compiled by clang, which omits the index that dwfl_module_getsrc uses. */
 static const char *search_units(Dwfl_Module *module, kd_address address, int *number)
 {
     Dwarf_Die *unit = NULL;

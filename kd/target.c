@@ -172,11 +172,11 @@ static int look_in_module(Dwfl_Module *module, void **data, const char *name, Dw
     return address != 0 && is_block(target, address) ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* For programs without symbols. */
+/* Finds the block in programs without symbols. */
 static bool scan_region(kd_target *target, const kd_region *region)
 {
     size_t size = region->end - region->begin;
-    kd_address begin = region->begin; /* is_block may map anew */
+    kd_address begin = region->begin; /* a read may replace the regions */
     char *copy;
     bool found = false;
 
@@ -333,12 +333,12 @@ static bool may_look(kd_target *target, const char *what)
     if (has_ended(target, "stat")) {
         target->process = living_thread(target);
         if (target->process == 0 || !open_folder(target))
-            return FAIL(target, "process %s has ended, and its parent has not noticed yet: it has no memory", what);
+            return FAIL(target, "process %s has ended, but its parent has not reaped it: it has no memory", what);
     }
     if (!kd_map_process(target)) {
         if (errno == EACCES || errno == EPERM)
             return FAIL(target, "process %s belongs to another user: run this as that user, or as root", what);
-        return FAIL(target, "process %s has no memory: it is ending, or a thread of the kernel", what);
+        return FAIL(target, "process %s has no memory: it is ending, or is a kernel thread", what);
     }
     for (size_t i = 0; i < target->region_count; i++)
         if (target->regions[i].readable && kd_read(target, target->regions[i].begin, &byte, 1))

@@ -48,7 +48,7 @@ struct kd_target {
     kd_time taken;         /* of a snapshot */
 };
 
-/* Of a core file: FALSE ends it. The name and the contents are as long as the note says. */
+/* Visits a note of a core file; FALSE ends the visit. The name and the contents are as long as the note says. */
 typedef bool kd_visit_note(const GElf_Nhdr *note, const char *name, const char *contents, void *context);
 void kd_visit_notes(kd_target *target, kd_visit_note *visit, void *context);
 

@@ -12,7 +12,7 @@
 
 /* The length of the character at text; 0: invalid UTF-8. The text ends with a zero, or after length bytes. */
 size_t kd_decode(const char *text, size_t length, uint32_t *character);
-char *kd_encode(char *to, uint32_t character); /* at most 4 bytes; returns the place behind */
+char *kd_encode(char *to, uint32_t character); /* at most 4 bytes; returns the place after it */
 bool kd_is_safe(uint32_t character);           /* it is printable */
 /* Truncates at a character. Both return buffer. */
 char *kd_clean(char *buffer, size_t size, const char *text, size_t length);

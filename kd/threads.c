@@ -62,7 +62,7 @@ static bool read_stack_limits(kd_snapshot *snapshot, const kd_thread *thread, kd
 
     if (file == NULL)
         return false;
-    kd_guard_begin(KD_FILE_SECONDS, "the host does not say what a thread does");
+    kd_guard_begin(KD_FILE_SECONDS, "the host does not show what a thread is doing");
     /* the number of the call, six arguments, the stack pointer; a thread in no call has -1 and the stack pointer */
     if (fgets(line, sizeof(line), file) != NULL)
         found = sscanf(line, "-1 %" SCNx64, pointer) == 1 ||
@@ -154,7 +154,7 @@ static void json_owned(json *out, const kd_snapshot *snapshot, int thread)
     json_end(out);
 }
 
-/* Of the boost that a wakeup left for the next reader, or else of the one that Priority includes. */
+/* The boost that a wakeup left for the next reader, or else the one that Priority includes. */
 static int boost_of(const KTHREAD *thread)
 {
     KPRIORITY boosted = KiBoostedPriority(thread);

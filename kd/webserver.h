@@ -29,7 +29,7 @@ typedef struct web_answer {
 } web_answer;
 
 typedef struct web_request {
-    const char *path;    /* behind "api/" */
+    const char *path;    /* after "api/" */
     const char *(*argument)(const struct web_request *request, const char *name); /* NULL: it was not given */
     void *connection;
 } web_request;

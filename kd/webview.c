@@ -385,7 +385,7 @@ static int run(watch *w, const arguments *given)
     web_server *server = web_start((uint16_t)given->port, handle, w);
 
     if (server == NULL) {
-        kd_say("port %u of 127.0.0.1 cannot be used: %s; choose another one with --port, or none",
+        kd_say("port %u of 127.0.0.1 cannot be used: %s; choose another one with --port, or omit it",
                (unsigned)given->port, strerror(errno));
         return 1;
     }

@@ -69,7 +69,7 @@ static void add_paths(char ***paths, size_t *count, const char *folder)
         closedir(files);
 }
 
-/* Those of other users, if they are readable. */
+/* Adds the worlds of other users, if they are readable. */
 static void add_users(char ***paths, size_t *count, const char *own)
 {
     DIR *users = opendir("/run/user");
@@ -280,7 +280,7 @@ static void append_wide(char **to, const char *end, const WCHAR *text, size_t le
     }
 }
 
-/* Of the name and the directories above it. */
+/* The path of the name and the directories above it. */
 static char *read_path(reader *r, uint32_t name)
 {
     const WO_NAME *parts[MOST_DIRECTORIES];

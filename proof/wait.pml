@@ -126,7 +126,7 @@ inline wake_up(sleeper)
     t[sleeper].wake = 1
 }
 
-/* Of object i, under all locks that the signal needs. (A formal must not occur in its own actual: spin would not end.) */
+/* Releases waiters of object i, under all locks that the signal needs. (A formal must not occur in its own actual: spin would not end.) */
 inline release_waiters()
 {
     place = 0;

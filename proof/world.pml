@@ -58,7 +58,7 @@ bit kept_abandoned;
 
 /* Ghosts. */
 byte real_owner = NOBODY; /* by the stores that decide */
-bit untold;               /* an owner has died, or was dead when it became that, and no owner since then was told */
+bit untold;               /* an owner has died, or was dead when it became the owner, and no owner has learned of it since */
 bit should_tell[N];
 byte inside = NOBODY;
 bit done[N];
@@ -162,7 +162,7 @@ inline commit()
     fi
 }
 
-/* By the process that has taken the lock over; it may die here, too. */
+/* Run by the process that has taken the lock over; it may die here, too. */
 inline repair()
 {
     if
@@ -176,7 +176,7 @@ inline repair()
         d_step { if :: word_saved -> owner = old_owner; abandoned = old_abandoned :: else fi }
         settle(0)
     :: phase == Finishing ->
-#ifndef BUG_NO_REDO /* what is final may still lack its wake */
+#ifndef BUG_NO_REDO /* a final change may still lack its wake */
         settle(1)
 #else
         skip
@@ -250,7 +250,7 @@ inline hand_off(dead)
     who = 0
 }
 
-/* Of one process that is dead, with the lock held. */
+/* Abandons what a dead process owned, with the lock held. */
 inline abandon(dead)
 {
     if
@@ -415,7 +415,7 @@ finished:
     } unless { !alive[me] }
 }
 
-/* All stop with it; what it held stays. */
+/* A process stops with its guard; what it held stays. */
 proctype Killer()
 {
     byte victim;

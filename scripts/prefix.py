@@ -23,7 +23,7 @@ def check(prefix):
 
 
 def inline_functions():
-    """Those that public headers define and the library exports too."""
+    """The functions that public headers define and the library exports too."""
     return {name for path in INCLUDE.rglob("*.h") for name in INLINE.findall(path.read_text(encoding="utf-8"))}
 
 

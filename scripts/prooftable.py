@@ -156,8 +156,8 @@ def reach(row):
 
 
 def is_old(row):
-    """scripts/proof stores in each row how many rounds it took. A row without was made before a change, and has not been made since;
-    one that is `old` has, and did not get as far."""
+    """scripts/proof stores in each row how many rounds it took. A row without that number is from before a change and was not run
+    again; one marked `old` was, and did not get as far."""
     return "rounds" not in row or row.get("old", False)
 
 
@@ -173,7 +173,7 @@ def reaches_goal(row, goal):
 
 
 def marks(rows):
-    """Of a goal that is reached by any of these runs."""
+    """The marks of a goal that is reached by any of these runs."""
     old = all(is_old(row) for row in rows)
     over = all(row.get("abstract") for row in rows)
     return (OLD if old else "") + (OVER if over else "")

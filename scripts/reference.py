@@ -188,7 +188,7 @@ def read(path, name):
 
 
 def headers(root):
-    """Those that declare something, the lowest layer first."""
+    """The headers that declare something, the lowest layer first."""
     folder = root / "include" / "interlock"
     return [read(folder / name, name) for name in ORDER]
 

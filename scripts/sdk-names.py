@@ -143,7 +143,7 @@ def functions(folder):
 
 
 def headers(folder):
-    """Of the SDK and the WDK; not those that the host has as well."""
+    """The headers of the SDK and the WDK, without those that the host has as well."""
     names = [path.relative_to(folder).as_posix() for pattern in ("*.h", "ddk/*.h") for path in folder.glob(pattern)]
     return sorted(name.removeprefix("ddk/") for name in names if not name.startswith("_")
                   and not Path("/usr/include", name).exists() and name not in ("float.h", "stdarg.h", "stddef.h")
@@ -168,7 +168,7 @@ def main():
         lines += [f"[headers: {area}]"]
         lines += textwrap.wrap(" ".join(sorted({name for name in listed if area_of_header(name) == area})), 120,
                                break_long_words=False, break_on_hyphens=False)
-    OUTPUT.write_text("# Made by scripts/sdk-names.py from the headers of mingw-w64. [area +]: Interlock means to have it.\n"
+    OUTPUT.write_text("# Made by scripts/sdk-names.py from the headers of mingw-w64. [area +]: Interlock aims to have it.\n"
                       + "\n".join(lines) + "\n", encoding="utf-8")
 
 

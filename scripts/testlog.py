@@ -60,7 +60,7 @@ class Excuses:
 
 
 class Results:
-    """Of the tests of one build directory; there are no entries if none ran."""
+    """The results of the tests of one build directory; there are no entries if none ran."""
 
     def __init__(self, configuration, directory, excuses=None, log="testlog"):
         self.configuration, self.directory = configuration, directory
@@ -86,7 +86,7 @@ class Results:
         yield "longest: " + ", ".join(f"{entry['name'].split(' / ')[-1]} {entry['duration']:.0f} s" for entry in slowest)
 
     def processor_costs(self, folder):
-        """The same in seconds of processors, from the files of scripts/testcost in folder."""
+        """The costs in seconds of processors, from the files of scripts/testcost in folder."""
         spent = {}
         for path in folder.iterdir():
             # A command, the times of the shell, those of the command: each "0m1.25s 0m0.50s".

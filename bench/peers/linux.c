@@ -134,7 +134,7 @@ static set *make_set(unsigned count)
     return made;
 }
 
-/* By number of objects; the first for loops, with the last object signaled, the other two for the sides. */
+/* A set for each number of objects: the first for loops, with the last object signaled, the other two for the sides. */
 static set *set_of(unsigned count, unsigned which)
 {
     static set *sets[MANY + 1][3];
@@ -231,7 +231,7 @@ ANY_EXCHANGE(2)
 ANY_EXCHANGE(8)
 ANY_EXCHANGE(64)
 
-/* Of many descriptors one is set, waited for and reset; 512 of them is what a thread pool has to watch. */
+/* One of many descriptors is set, waited for and reset; a thread pool has to watch 512. */
 static uint64_t run_many_waits(unsigned long count, const bench_row *row)
 {
     static int descriptors[512], epoll;

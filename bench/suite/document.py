@@ -30,7 +30,7 @@ def table(headings, lines):
 
 
 def kind_of(record):
-    """The brand in two words, and what tells its generations apart: the family, or, as all of Intel's are of family 6,
+    """The brand in two words, and the number that distinguishes its generations: the family, or, as all of Intel's are of family 6,
     the model. The name of the record's file, with hyphens and in small letters."""
     name = re.sub(r"\(.*?\)|@.*|,.*|\b(CPU|Processor)\b", " ", record["machine"]["processor"])
     words = name.split()[:2] or ["unknown"]
@@ -189,14 +189,14 @@ def missed(records):
 
 FRONT = [  # row, the peer that most programs use, the sentence for the README
     ("exclusive", "glibc mutex",
-     "Locking and unlocking a free lock takes {mine}. The glibc mutex takes {usual}, the best of the others {peer}."),
+     "Locking and unlocking a free lock takes {mine}; the glibc mutex takes {usual}, the best peer {peer}."),
     ("mutex-4", "glibc mutex",
-     "In a second, four threads acquire one lock {mine}. With the glibc mutex it is {usual}, with the best of the others {peer}."),
+     "Per second, four threads acquire one lock {mine}; with the glibc mutex {usual}, with the best peer {peer}."),
     ("event-two", "glibc sem_t",
      "A thread wakes one on another processor and is woken by it in {mine}. With glibc's sem_t, whose waiters sleep at once, it "
-     "takes {usual}, with the best of the others {peer}."),
+     "takes {usual}, with the best peer {peer}."),
 ]
-WORST = "Furthest behind another library is “{title}” with {mine}. The best of the others takes {peer}."
+WORST = "Slowest relative to a peer: “{title}” takes {mine}, the best peer {peer}."
 
 
 def spoken(row, result):
@@ -319,7 +319,7 @@ class Data:
                 json.dumps(record, indent=indent, separators=None if indent else (",", ":")) + "\n")
 
     def newest(self):
-        """Of the quiet runs, if there is one."""
+        """The newest of the quiet runs; if there is none, the newest run."""
         whole = [record for record in self.records if not record.get("partial")]
         return max(whole, key=lambda record: (record["quiet"], record["machine"]["date"])) if whole else None
 

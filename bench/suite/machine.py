@@ -67,7 +67,7 @@ class Load:
                 if entry.name.isdigit() and _comm(entry).startswith(("wine", "services.exe", "bench-wine"))]
 
     def shares(self):
-        """Of all processors together: {"others": ..., "steal": ...}."""
+        """The shares of the time of all processors together: {"others": ..., "steal": ...}."""
         now = self._read()
         delta = {key: now[key] - self.start[key] for key in now}
         if delta["all"] <= 0:

@@ -18,7 +18,7 @@ def shown(value):
 
 
 def flat(cells):
-    """Those of one node."""
+    """The counts of one node."""
     return [c for c in cells if c["nodes"] == 1]
 
 

@@ -41,14 +41,14 @@ class Behind(unittest.TestCase):
 
 
 class Front(unittest.TestCase):
-    def test_sentences_name_the_best_of_each_side_and_the_row_that_is_furthest_behind(self):
+    def test_sentences_name_the_best_of_each_side_and_the_slowest_row_relative_to_a_peer(self):
         machine = {"processor": "AMD EPYC", "processors": 2, "date": "2026-01-02 03:04"}
         lock = {**row("ns", ("peer", "glibc mutex", 12), ("peer", "b", 11), ("interlock", "c", 9.999)), "name": "exclusive"}
         wake = {**row("ns", ("peer", "a", 1000), ("interlock", "c", 2960)), "title": "wake"}
         self.assertEqual(document.numbers([{"machine": machine, "rows": [lock, wake]}]).split("\n"), [
             "AMD EPYC, 2 processors, 2026-01-02:", "",
-            "- Locking and unlocking a free lock takes 10 ns (c). The glibc mutex takes 12 ns, the best of the others 11 ns (b).",
-            "- Furthest behind another library is “wake” with 3 µs (c). The best of the others takes 1 µs (a)."])
+            "- Locking and unlocking a free lock takes 10 ns (c); the glibc mutex takes 12 ns, the best peer 11 ns (b).",
+            "- Slowest relative to a peer: “wake” takes 3 µs (c), the best peer 1 µs (a)."])
 
     def test_a_lock_that_is_unfair_is_not_shown(self):
         contended = {**row("M/s", ("peer", "glibc mutex", 12, 0.9), ("interlock", "b", 20, 0.1)), "name": "mutex-4"}

@@ -26,13 +26,13 @@ int main(void)
     do {
         which = WaitForMultipleObjects(count, waits, FALSE, INFINITE);
         if (which == 1) {
-            printf("the pipe has: %.*s\n", (int)read(ends[0], text, sizeof(text)), text);
+            printf("the pipe says: %.*s\n", (int)read(ends[0], text, sizeof(text)), text);
             kill(child, SIGTERM);
         } else if (which == 2) {
             waitpid(child, &status, 0);
-            printf("signal %d has ended the child\n", WTERMSIG(status));
+            printf("signal %d ended the child\n", WTERMSIG(status));
             QueueUserWorkItem(CleanUp, waits[0], 0);
-            count = 2; /* an ended process stays signaled */
+            count = 2; /* an exited process stays signaled */
         }
     } while (which == 1 || which == 2);
     if (which != 0 && child > 0) {
@@ -41,6 +41,6 @@ int main(void)
     for (int i = 0; i < 3; i++) {
         CloseHandle(waits[i]);
     }
-    puts(which == 0 ? "a thread of the pool has cleaned up" : "failed");
+    puts(which == 0 ? "a pool thread cleaned up" : "failed");
     return which != 0;
 }

@@ -11,7 +11,7 @@
 static inline void tour_failed(const char *condition, const char *file, int line)
 {
     fflush(stdout);
-    fprintf(stderr, "%s:%d: not as told: %s\n", file, line, condition);
+    fprintf(stderr, "%s:%d: not as the tour says: %s\n", file, line, condition);
     exit(1);
 }
 

@@ -123,7 +123,7 @@ static void let_out(actor *one)
 
 static void show_without_waiters(void)
 {
-    show("nobody has it", 0, 0);
+    show("free", 0, 0);
     ExAcquirePushLockExclusive(&lock);
     show("acquired exclusively", LOCKED, 0);
     ExReleasePushLockExclusive(&lock);
@@ -144,9 +144,9 @@ static void show_waiters(void)
     let_out(&sharer_2);
     show("the last sharer leaves, wakes one", WAITING | WAKING, 0);
     expect(ExTryAcquirePushLockExclusive(&lock));
-    show("a passer-by is faster than that", LOCKED | WAITING | WAKING, 0);
+    show("another thread gets in first", LOCKED | WAITING | WAKING, 0);
     ExReleasePushLockExclusive(&lock);
-    show("and leaves, waking nobody more", WAITING | WAKING, 0);
+    show("it leaves, without another wake", WAITING | WAKING, 0);
     let_in(&writer_1);
     show("the woken writer has it", LOCKED | WAITING, 0);
     let_out(&writer_1);

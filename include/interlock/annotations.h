@@ -2,8 +2,8 @@
  * annotations.h: source annotations, which expand to nothing.
  *
  * A header that defines INTERLOCK_OLD_ANNOTATIONS before it includes this one gets the old forms (__in, __out), too: sal.h and
- * driverspecs.h do, and windows.h in C. In C++ the standard library uses some of the names for variables. They are defined only
- * with INTERLOCK_SAL1: include its headers before.
+ * driverspecs.h do, and windows.h in C. In C++ the standard library uses some of these names for variables, so they are defined
+ * only with INTERLOCK_SAL1: include its headers first.
  */
 #ifndef INTERLOCK_ANNOTATIONS_H
 #define INTERLOCK_ANNOTATIONS_H
@@ -1691,7 +1691,7 @@
 #define __drv_valueIs(Expression)
 #define __drv_when(Where, Annotations)
 
-/* What code is. */
+/* Kinds of code. */
 #define __kernel_code
 #define __kernel_driver
 #define __user_code

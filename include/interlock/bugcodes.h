@@ -202,7 +202,7 @@
     X(0x41, "current IRQL", "spin lock", "", "KeReleaseSpinLockFromDpcLevel below DISPATCH_LEVEL") \
     X(0x42, "current IRQL", "spin lock", "", "KeAcquireSpinLock above DISPATCH_LEVEL")             \
     X(0x80, "current IRQL", "event", "", "KeSetEvent above DISPATCH_LEVEL")                        \
-    X(0xB0, "MDL", "MDL flags", "wrong flags", "MmProbeAndLockPages of a wrong MDL")               \
+    X(0xB0, "MDL", "MDL flags", "wrong flags", "MmProbeAndLockPages of an MDL in the wrong state") \
     X(0xB2, "MDL", "MDL flags", "wrong flags", "MmMapLockedPages of pages that are mapped")        \
     X(0xB3, "MDL", "MDL flags", "missing flags", "MmMapLockedPages of pages that are not locked")  \
     X(0xB4, "MDL", "MDL flags", "MDL_PARTIAL", "MmUnlockPages of a partial MDL")                   \
@@ -216,7 +216,7 @@
     X(0xD6, "remove lock", "tag", "tag of the acquire",                                            \
       "IoReleaseRemoveLockAndWait with a tag that was not acquired, or twice")                     \
     X(0xE1, "object", "", "", "synchronization object at an invalid address")                      \
-    X(0xE5, "current IRQL", "routine", "", "routine called at a wrong IRQL")                       \
+    X(0xE5, "current IRQL", "routine", "", "routine called at the wrong IRQL")                     \
     X(0xEA, "current IRQL", "KernelApcDisable", "push lock",                                       \
       "push lock acquired while APCs are enabled")                                                 \
     X(0xEB, "current IRQL", "KernelApcDisable", "push lock",                                       \
@@ -237,26 +237,26 @@
     X(0x1000, "lock", "thread", "", "lock acquired again by its owner")                            \
     X(0x1001, "lock acquired", "lock held", "", "lock order violated")                             \
     X(0x1002, "lock", "", "", "acquire of a lock that is not initialized")                         \
-    X(0x1003, "lock", "lock to be released first", "", "locks released in a wrong order")          \
+    X(0x1003, "lock", "lock to be released first", "", "locks released in the wrong order")        \
     X(0x1004, "lock", "owner", "current thread", "lock released by a thread that is not its owner") \
     X(0x1005, "lock", "", "", "lock initialized again")                                            \
     X(0x1007, "lock", "", "", "release of a lock that is not held")                                \
     X(0x1008, "lock", "", "", "lock acquired by a function of another lock type")                  \
     X(0x1009, "lock", "", "", "lock released by a function of another lock type")                  \
-    X(0x100A, "thread", "lock", "", "thread ended while it holds a lock")                          \
+    X(0x100A, "thread", "lock", "", "thread ended while it held a lock")                           \
     X(0x100B, "lock", "owner", "", "lock deleted while it is held")                                \
     X(0x2000, "thread", "priority", "", "thread priority outside 1 to 31")                         \
     X(0x494C0001, "APC", "start of memory", "end of memory", "memory of a queued APC freed")       \
     X(0x494C0002, "object", "waiting thread", "start of memory",                                   \
-      "memory of an object freed that a thread waits for")                                         \
-    X(0x494C0003, "routine", "lock", "", "routine returned while it holds a lock")
+      "memory of an object freed while a thread waits for it")                                     \
+    X(0x494C0003, "routine", "lock", "", "routine returned while it held a lock")
 
 /* DRIVER_VERIFIER_IOMANAGER_VIOLATION: X(first parameter, second, third, fourth, violation). */
 #define INTERLOCK_IO_VERIFIER_LIST(X)                                                              \
-    X(0x01, "IRP", "", "", "IoFreeIrp of what is not an IRP")                                      \
+    X(0x01, "IRP", "", "", "IoFreeIrp of something that is not an IRP")                            \
     X(0x02, "IRP", "", "", "IoFreeIrp of an IRP that belongs to a thread")                         \
-    X(0x03, "IRP", "", "", "IoCallDriver with what is not an IRP")                                 \
-    X(0x04, "device object", "", "", "IoCallDriver with what is not a device object")              \
+    X(0x03, "IRP", "", "", "IoCallDriver with something that is not an IRP")                       \
+    X(0x04, "device object", "", "", "IoCallDriver with something that is not a device object")    \
     X(0x05, "device object", "IRQL before", "IRQL after", "dispatch routine changed the IRQL")     \
     X(0x06, "status", "IRP", "", "IRP completed with STATUS_PENDING or -1")                        \
     X(0x07, "cancel routine", "IRP", "", "IRP completed while its cancel routine is set")          \
@@ -282,13 +282,13 @@
 /* BAD_POOL_CALLER: X(first parameter, second, third, fourth, violation). */
 #define INTERLOCK_POOL_CALLER_LIST(X)                                                              \
     X(0x00, "", "pool type", "tag", "pool allocation of zero bytes")                               \
-    X(0x06, "", "header", "", "pool block freed that was already freed")                           \
-    X(0x07, "", "tag", "block", "pool block freed that was already freed")                         \
-    X(0x08, "current IRQL", "pool type", "bytes", "pool allocation at a wrong IRQL")               \
-    X(0x09, "current IRQL", "pool type", "block", "pool block freed at a wrong IRQL")              \
-    X(0x0A, "block", "its tag", "given tag", "pool block freed with a wrong tag")                  \
-    X(0x46, "address", "", "", "address freed that is not a pool block")                           \
-    X(0x99, "address", "", "", "address freed that is not a pool block")                           \
+    X(0x06, "", "header", "", "pool block freed twice")                                            \
+    X(0x07, "", "tag", "block", "pool block freed twice")                                          \
+    X(0x08, "current IRQL", "pool type", "bytes", "pool allocation at the wrong IRQL")             \
+    X(0x09, "current IRQL", "pool type", "block", "pool block freed at the wrong IRQL")            \
+    X(0x0A, "block", "its tag", "given tag", "pool block freed with the wrong tag")                \
+    X(0x46, "address", "", "", "freed address is not a pool block")                                \
+    X(0x99, "address", "", "", "freed address is not a pool block")                                \
     X(0x9B, "pool type", "bytes", "caller", "pool allocation with tag 0")
 
 #endif

@@ -15,7 +15,7 @@
 
 /* Components and levels of debug output. */
 
-/* Levels: a bit of the component's mask. Up to 31 they are the number of the bit, above that the bits themselves. */
+/* Levels. Up to 31 a level is the number of a bit in the component's mask, above that it is the bits themselves. */
 #define DPFLTR_ERROR_LEVEL   0
 #define DPFLTR_WARNING_LEVEL 1
 #define DPFLTR_TRACE_LEVEL   2
@@ -175,9 +175,10 @@ typedef enum _DPFLTR_TYPE {
 INTERLOCK_BEGIN
 
 /*
- * Debug output. Goes to standard error and to the callbacks, one call at a time as a whole, at any IRQL. A call prints at
- * most 511 bytes; longer text is cut and ends with a newline. Beside the formats of C: %wZ and %Z for a pointer to a
- * UNICODE_STRING and an ANSI_STRING, %ws, %S and %C for wide text, %I64x, %I32x, %Ix; l is 32 bits; %p has 16 digits.
+ * Debug output. Goes to standard error and to the callbacks, at any IRQL; the outputs of two calls never mix. A call
+ * prints at most 511 bytes; longer text is cut and ends with a newline. Beside the formats of C: %wZ and %Z for a pointer
+ * to a UNICODE_STRING and an ANSI_STRING, %ws, %S and %C for wide text, %I64x, %I32x, %Ix; l is 32 bits; %p has 16
+ * digits.
  */
 
 /* Prints with component DPFLTR_DEFAULT_ID and level DPFLTR_INFO_LEVEL. Returns STATUS_SUCCESS. Differs: shown unless
@@ -220,8 +221,8 @@ NTSYSAPI VOID DbgBreakPoint(VOID);
 /* The same; the debugger sees the status. Since NT 4.0. */
 NTSYSAPI VOID DbgBreakPointWithStatus(ULONG Status);
 
-/* TRUE if no debugger is attached, and if one is. Differs: up to date after KdRefreshDebuggerNotPresent, which
-   KD_DEBUGGER_ENABLED and KD_DEBUGGER_NOT_PRESENT call. Since NT 4.0. */
+/* The first is TRUE if no debugger is attached, the second if one is. Differs: up to date after
+ * KdRefreshDebuggerNotPresent, which KD_DEBUGGER_ENABLED and KD_DEBUGGER_NOT_PRESENT call. Since NT 4.0. */
 extern NTKERNELAPI PBOOLEAN KdDebuggerNotPresent;
 extern NTKERNELAPI PBOOLEAN KdDebuggerEnabled;
 

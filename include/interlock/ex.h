@@ -295,8 +295,8 @@ NTKERNELAPI PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes
 /* ExAllocatePoolWithTag with the tag None, by which such blocks are listed. Since NT 3.1. */
 NTKERNELAPI PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes);
 
-/* ExAllocatePoolWithTag with a hint how important the allocation is when memory is scarce. Differs: the priority has no
-   effect. Since 2000. */
+/* ExAllocatePoolWithTag with a hint of how important the allocation is when memory is scarce. Differs: the priority
+ * has no effect. Since 2000. */
 NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag,
                                                 EX_POOL_PRIORITY Priority);
 
@@ -337,7 +337,7 @@ FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(POOL_TYPE PoolType, SIZE_T
 
 #define DrvRtPoolNxOptIn 0x00000001
 
-/* Makes a driver's nonpaged pool not executable. Differs: no effect, because no pool is executable. Since 8. */
+/* Makes a driver's nonpaged pool non-executable. Differs: no effect, because no pool is executable. Since 8. */
 FORCEINLINE VOID ExInitializeDriverRuntime(ULONG RuntimeFlags)
 {
     UNREFERENCED_PARAMETER(RuntimeFlags);
@@ -613,10 +613,10 @@ NTKERNELAPI VOID ExFreeAutoExpandPushLock(PEX_PUSH_LOCK_AUTO_EXPAND PushLock);
 NTKERNELAPI VOID ExAcquireAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags);
 NTKERNELAPI VOID ExReleaseAutoExpandPushLockExclusive(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags);
 
-/* Blocks until the lock is acquired shared. Returns what the release needs. Since 8.1. */
+/* Blocks until the lock is acquired shared. Returns the handle for the release. Since 8.1. */
 NTKERNELAPI PEX_PUSH_LOCK ExAcquireAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, ULONG Flags);
 
-/* Releases a shared acquire. Held is what the acquire has returned. Since 8.1. */
+/* Releases a shared acquire. Held is the handle that the acquire returned. Since 8.1. */
 NTKERNELAPI VOID ExReleaseAutoExpandPushLockShared(PEX_PUSH_LOCK_AUTO_EXPAND PushLock, PEX_PUSH_LOCK Held,
                                                    ULONG Flags);
 
@@ -947,7 +947,7 @@ NTKERNELAPI SIZE_T ExSizeOfRundownProtectionCacheAware(VOID);
 NTKERNELAPI VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware,
                                                          SIZE_T RunRefSize);
 
-/* Frees what ExAllocateCacheAwareRundownProtection has returned. No thread may use it any more. Since Server 2003. */
+/* Frees a reference of ExAllocateCacheAwareRundownProtection. No thread may use it any more. Since Server 2003. */
 NTKERNELAPI VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 
 /* Acquires once or Count times. Returns FALSE once the rundown has begun. Since Server 2003. */

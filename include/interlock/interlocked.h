@@ -553,7 +553,7 @@ FORCEINLINE BOOLEAN InterlockAddInSection(LONG_PTR Area, PVOID First, ULONG Numb
     }
 
 /* Returns the bit of that number: bit 0 is the lowest one of *Base, and numbers beyond the word address the words
-   behind it. Since Server 2003. */
+ * after it. Since Server 2003. */
 INTERLOCK_PLAIN_BIT_TEST(BitTest, LONG, LONG const, (void)0)
 INTERLOCK_PLAIN_BIT_TEST(BitTest64, LONG64, LONG64 const, (void)0)
 

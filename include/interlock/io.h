@@ -28,7 +28,7 @@ NTKERNELAPI NTSTATUS IoConnectInterrupt(PKINTERRUPT *InterruptObject, PKSERVICE_
 /* Blocks until the routine no longer runs and frees the object. At PASSIVE_LEVEL. Since NT 3.1. */
 NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
 
-/* Registers of a device, which are memory of the test. Each access is made once, in the order of the program. */
+/* Device registers, which are memory of the test. Each access is performed exactly once, in program order. */
 
 #define INTERLOCK_READ_REGISTER(Name, Size)                                                                            \
     FORCEINLINE Size Name(volatile Size *Register)                                                                     \
@@ -55,13 +55,13 @@ NTKERNELAPI VOID IoDisconnectInterrupt(PKINTERRUPT InterruptObject);
             WRITE_REGISTER_##Size(&Register[Index], Buffer[Index]);                                                    \
     }
 
-/* Reads a register; what follows in the program is read later. Since NT 3.1. */
+/* Reads a register, before anything that follows in the program. Since NT 3.1. */
 INTERLOCK_READ_REGISTER(READ_REGISTER_UCHAR, UCHAR)
 INTERLOCK_READ_REGISTER(READ_REGISTER_USHORT, USHORT)
 INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG, ULONG)
 INTERLOCK_READ_REGISTER(READ_REGISTER_ULONG64, ULONG64)
 
-/* Writes a register; what precedes in the program is written before. Since NT 3.1. */
+/* Writes a register, after everything that precedes in the program. Since NT 3.1. */
 INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_UCHAR, UCHAR)
 INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_USHORT, USHORT)
 INTERLOCK_WRITE_REGISTER(WRITE_REGISTER_ULONG, ULONG)
@@ -144,7 +144,7 @@ NTKERNELAPI VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE
 struct _FILE_IO_COMPLETION_INFORMATION;
 
 /* Removes packets as NtRemoveIoCompletionEx does, from a referenced port and in the mode that the caller gives.
-   Differs: not declared by the headers of Windows: the parameters are those of the service and the wait mode. Since
+   Differs: the headers of Windows do not declare it; the parameters are those of the service and the wait mode. Since
    Vista. */
 NTKERNELAPI NTSTATUS IoRemoveIoCompletion(PKQUEUE IoCompletion,
                                           struct _FILE_IO_COMPLETION_INFORMATION *IoCompletionInformation, ULONG Count,
@@ -978,7 +978,7 @@ NTKERNELAPI BOOLEAN IoForwardIrpSynchronously(PDEVICE_OBJECT DeviceObject, PIRP 
 /* Returns TRUE if the requester waits for the packet. Since NT 3.1. */
 NTKERNELAPI BOOLEAN IoIsOperationSynchronous(PIRP Irp);
 
-/* The packet that the thread works on, for recursive file systems. Since NT 3.1. */
+/* Returns or sets the packet that the thread works on, for recursive file systems. Since NT 3.1. */
 NTKERNELAPI PIRP IoGetTopLevelIrp(VOID);
 NTKERNELAPI VOID IoSetTopLevelIrp(PIRP Irp);
 
@@ -998,7 +998,7 @@ NTKERNELAPI PEPROCESS IoGetRequestorProcess(PIRP Irp);
    level. Since NT 3.1. */
 NTKERNELAPI BOOLEAN IoCancelIrp(PIRP Irp);
 
-/* The queued spinlock under which cancel routines are called. Since NT 3.1. */
+/* Acquires and releases the queued spinlock under which cancel routines are called. Since NT 3.1. */
 NTKERNELAPI VOID IoAcquireCancelSpinLock(PKIRQL Irql);
 NTKERNELAPI VOID IoReleaseCancelSpinLock(KIRQL Irql);
 
@@ -1137,8 +1137,8 @@ NTKERNELAPI VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key
 NTKERNELAPI VOID IoStartNextPacket(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(PDEVICE_OBJECT DeviceObject, BOOLEAN Cancelable, ULONG Key);
 
-/* DeferredStartIo: StartIo is not called again before it has returned. NonCancelable: it is called without a check
-   whether the packet was cancelled. Since XP. */
+/* DeferredStartIo: StartIo is not called again before it has returned. NonCancelable: it is called without checking
+ * whether the packet was cancelled. Since XP. */
 NTKERNELAPI VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo, BOOLEAN NonCancelable);
 
 /* Internal: the DPC in a device object. */
@@ -1155,8 +1155,9 @@ FORCEINLINE VOID IoInitializeThreadedDpcRequest(PDEVICE_OBJECT DeviceObject, PIO
 
 #define IoRequestDpc(DeviceObject, Irp, Context) KeInsertQueueDpc(&(DeviceObject)->Dpc, (Irp), (Context))
 
-/* A routine that is called once a second at DISPATCH_LEVEL. Initializing twice is DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x0A.
-   Returns STATUS_INSUFFICIENT_RESOURCES on failure. Differs: the seconds begin when the timer starts. Since NT 3.1. */
+/* Sets a routine that is called once a second at DISPATCH_LEVEL, and starts and stops the calls. Initializing twice is
+ * DRIVER_VERIFIER_IOMANAGER_VIOLATION 0x0A. Returns STATUS_INSUFFICIENT_RESOURCES on failure. Differs: the seconds begin
+ * when the timer starts. Since NT 3.1. */
 NTKERNELAPI NTSTATUS IoInitializeTimer(PDEVICE_OBJECT DeviceObject, PIO_TIMER_ROUTINE TimerRoutine, PVOID Context);
 NTKERNELAPI VOID IoStartTimer(PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI VOID IoStopTimer(PDEVICE_OBJECT DeviceObject);
@@ -1267,7 +1268,7 @@ NTKERNELAPI PVOID MmMapLockedPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
 NTKERNELAPI VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList);
 
 /*
- * Drivers under test. A test takes the part of the I/O manager: it loads a driver by its DriverEntry, opens a device, sends
+ * Drivers under test. A test plays the I/O manager: it loads a driver by its DriverEntry, opens a device, sends
  * requests as a program would, cancels them, and checks how they ended. None of it exists on Windows.
  *
  *     PDRIVER_OBJECT Driver;

@@ -491,15 +491,15 @@ NTKERNELAPI VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP
 /* Restores the affinity that KeSetSystemGroupAffinityThread stored. Since 7. */
 NTKERNELAPI VOID KeRevertToUserGroupAffinityThread(PGROUP_AFFINITY PreviousAffinity);
 
-/* Nodes of memory. The host's, with the processors that each has; the first query reads them from sysfs. */
+/* Memory nodes. The host's nodes and their processors; the first query reads them from sysfs. */
 
-/* Returns the highest number of a node; 0 if there is one node. Since 7. */
+/* Returns the highest node number; 0 if there is only one node. Since 7. */
 NTKERNELAPI USHORT KeQueryHighestNodeNumber(VOID);
 
 /* Returns the node of the current processor. Since 7. */
 NTKERNELAPI USHORT KeGetCurrentNodeNumber(VOID);
 
-/* Stores the processors of a node, those of its first group, and how many they are; either pointer may be NULL. Zeros if
+/* Stores the processors of a node in its first group, and their number; either pointer may be NULL. Zeros if
    there is no such node. Since 7. */
 NTKERNELAPI VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count);
 
@@ -512,7 +512,7 @@ NTKERNELAPI NTSTATUS KeQueryNodeActiveAffinity2(USHORT NodeNumber, PGROUP_AFFINI
 NTKERNELAPI USHORT KeQueryNodeActiveProcessorCount(USHORT NodeNumber);
 NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber);
 
-/* Changes of the processors. */
+/* Processor changes. */
 
 typedef enum _KE_PROCESSOR_CHANGE_NOTIFY_STATE {
     KeProcessorAddStartNotify = 0,
@@ -533,16 +533,16 @@ typedef PROCESSOR_CALLBACK_FUNCTION *PPROCESSOR_CALLBACK_FUNCTION;
 
 #define KE_PROCESSOR_CHANGE_ADD_EXISTING 1
 
-/* Registers a routine for processors that are added. With KE_PROCESSOR_CHANGE_ADD_EXISTING it is called at once for those
-   that exist, when they start and when they are complete; one that it refuses ends the registration. Returns what
-   deregisters it; NULL on failure. Differs: no processor is added later. Since Vista. */
+/* Registers a routine for processors that are added. With KE_PROCESSOR_CHANGE_ADD_EXISTING it is called at once for
+ * those that exist, first as starting, then as complete; if it refuses one, the registration fails. Returns the handle
+ * that deregisters it; NULL on failure. Differs: no processor is added later. Since Vista. */
 NTKERNELAPI PVOID KeRegisterProcessorChangeCallback(PPROCESSOR_CALLBACK_FUNCTION CallbackFunction,
                                                     PVOID CallbackContext, ULONG Flags);
 
-/* Ends a registration. CallbackHandle is what KeRegisterProcessorChangeCallback has returned. Since Vista. */
+/* Ends a registration. CallbackHandle is the handle that KeRegisterProcessorChangeCallback returned. Since Vista. */
 NTKERNELAPI VOID KeDeregisterProcessorChangeCallback(PVOID CallbackHandle);
 
-/* Calls with much stack, floating-point and extended state. */
+/* Calls that need much stack, floating-point and extended state. */
 
 #define KERNEL_STACK_SIZE 0x6000
 #define KERNEL_LARGE_STACK_SIZE 0x12000
@@ -562,8 +562,8 @@ typedef struct _KFLOATING_SAVE {
     ULONG Dummy;
 } KFLOATING_SAVE, *PKFLOATING_SAVE;
 
-/* Saves and restores the floating-point state. Restoring returns STATUS_UNSUCCESSFUL for what was not saved at this IRQL.
-   Differs: the host saves the state itself. Since NT 4.0. */
+/* Saves and restores the floating-point state. Restoring returns STATUS_UNSUCCESSFUL for state that was not saved at
+ * this IRQL. Differs: the host saves the state itself. Since NT 4.0. */
 NTKERNELAPI NTSTATUS KeSaveFloatingPointState(PKFLOATING_SAVE FloatSave);
 NTKERNELAPI NTSTATUS KeRestoreFloatingPointState(PKFLOATING_SAVE FloatSave);
 
@@ -862,7 +862,7 @@ NTKERNELAPI VOID KeInitializeDeviceQueue(PKDEVICE_QUEUE DeviceQueue);
    NT 3.1. */
 NTKERNELAPI BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 
-/* The same in ascending order of the key, behind entries of an equal one. Since NT 3.1. */
+/* The same in ascending order of the key, after entries with an equal one. Since NT 3.1. */
 NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry,
                                              ULONG SortKey);
 

@@ -79,7 +79,7 @@ typedef struct _PUBLIC_OBJECT_TYPE_INFORMATION {
     ULONG Reserved[22];
 } PUBLIC_OBJECT_TYPE_INFORMATION, *PPUBLIC_OBJECT_TYPE_INFORMATION;
 
-/* Followed by that many OBJECT_TYPE_INFORMATIONs, each with its name behind it and aligned to 8. */
+/* Followed by that many OBJECT_TYPE_INFORMATIONs, each followed by its name and aligned to 8. */
 typedef struct _OBJECT_TYPES_INFORMATION {
     ULONG NumberOfTypes;
 } OBJECT_TYPES_INFORMATION, *POBJECT_TYPES_INFORMATION;
@@ -110,7 +110,8 @@ NTSYSCALLAPI NTSTATUS NtCompareObjects(HANDLE FirstObjectHandle, HANDLE SecondOb
 NTSYSCALLAPI NTSTATUS NtQueryObject(HANDLE Handle, OBJECT_INFORMATION_CLASS ObjectInformationClass,
                                     PVOID ObjectInformation, ULONG ObjectInformationLength, PULONG ReturnLength);
 
-/* Sets the inherit and protect-from-close flags of a handle. Differs: inheritance has no effect. Since NT 3.1. */
+/* Sets the inherit and protect-from-close flags of a handle. Differs: not every kind of handle is inherited
+ * (docs/processes.md). Since NT 3.1. */
 NTSYSCALLAPI NTSTATUS NtSetInformationObject(HANDLE Handle, OBJECT_INFORMATION_CLASS ObjectInformationClass,
                                              PVOID ObjectInformation, ULONG ObjectInformationLength);
 
@@ -691,9 +692,9 @@ NTSYSAPI NTSTATUS NTAPI NtSetInformationThread(HANDLE ThreadHandle, THREADINFOCL
 
 struct _CONTEXT;
 
-/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: on x86-64. The
-   registers of a thread that waits in the library are those of its sleep in the host; of new ones it takes Rip and Rsp,
-   when its wait has ended. Since NT 3.1. */
+/* Gets or sets those registers of a suspended thread that ContextFlags selects. Differs: x86-64 only. For a thread
+ * that waits in the library they are the registers of its sleep in the host; of new ones it takes Rip and Rsp only,
+ * when its wait has ended. Since NT 3.1. */
 NTSYSAPI NTSTATUS NTAPI NtGetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 NTSYSAPI NTSTATUS NTAPI NtSetContextThread(HANDLE ThreadHandle, struct _CONTEXT *ThreadContext);
 

@@ -126,8 +126,8 @@ typedef CALLBACK_FUNCTION *PCALLBACK_FUNCTION;
 NTKERNELAPI NTSTATUS ExCreateCallback(PCALLBACK_OBJECT *CallbackObject, POBJECT_ATTRIBUTES ObjectAttributes,
                                       BOOLEAN Create, BOOLEAN AllowMultipleCallbacks);
 
-/* Registers a routine, which is called at the IRQL of the notification. Returns what unregisters it; NULL if memory is
-   exhausted, or if the object allows one routine and has it. Up to APC_LEVEL. Since NT 4.0. */
+/* Registers a routine, which is called at the IRQL of the notification. Returns the handle that unregisters it; NULL
+ * if memory is exhausted, or if the object allows one routine and has one. Up to APC_LEVEL. Since NT 4.0. */
 NTKERNELAPI PVOID ExRegisterCallback(PCALLBACK_OBJECT CallbackObject, PCALLBACK_FUNCTION CallbackFunction,
                                      PVOID CallbackContext);
 

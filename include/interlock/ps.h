@@ -18,7 +18,7 @@ typedef KSTART_ROUTINE *PKSTART_ROUTINE;
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 extern NTKERNELAPI POBJECT_TYPE *PsProcessType;
 
-/* The process to which threads of the system belong. Differs: the one process that there is, the caller's own. Since NT
+/* The process to which system threads belong. Differs: the caller's own process, the only one. Since NT
    3.1. */
 extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 

@@ -58,8 +58,8 @@ NTSYSAPI PRTLP_UNHANDLED_EXCEPTION_FILTER RtlSetUnhandledExceptionFilter(PRTLP_U
 NTSYSAPI LONG RtlUnhandledExceptionFilter(PEXCEPTION_POINTERS ExceptionInfo);
 
 /*
- * The thread environment block. Its first 112 bytes are those of Windows, as far as threads use them: the members that are
- * not named are not used. The rest is private: TlsGetValue and the others are the way to it.
+ * The thread environment block. Its first 112 bytes have the layout of Windows; members without a name are not used. The
+ * rest is private: use TlsGetValue and related functions.
  */
 
 typedef struct _TEB {
@@ -109,7 +109,7 @@ NTSYSAPI NTSTATUS RtlFlsAlloc(VOID (*Callback)(PVOID FlsData), PULONG FlsIndex);
    Since 10. */
 NTSYSAPI NTSTATUS RtlFlsFree(ULONG FlsIndex);
 
-/* Stores or sets the value of the fiber. Since 10. */
+/* Gets or sets the value of the fiber. Since 10. */
 NTSYSAPI NTSTATUS RtlFlsGetValue(ULONG FlsIndex, PVOID *FlsData);
 NTSYSAPI NTSTATUS RtlFlsSetValue(ULONG FlsIndex, PVOID FlsData);
 
@@ -138,7 +138,7 @@ NTSYSAPI BOOLEAN RtlTimeFieldsToTime(PTIME_FIELDS TimeFields, PLARGE_INTEGER Tim
 NTSYSAPI BOOLEAN RtlTimeToSecondsSince1970(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
 NTSYSAPI BOOLEAN RtlTimeToSecondsSince1980(PLARGE_INTEGER Time, PULONG ElapsedSeconds);
 
-/* Stores the time that is so many seconds after the beginning of 1970 or 1980. Since NT 3.1. */
+/* Stores the time that is ElapsedSeconds after the beginning of 1970 or 1980. Since NT 3.1. */
 NTSYSAPI VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
 NTSYSAPI VOID RtlSecondsSince1980ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time);
 
@@ -414,7 +414,7 @@ NTSYSAPI VOID RtlDumpResource(PRTL_RESOURCE Resource);
 
 #define RTL_BARRIER_FLAGS_SPIN_ONLY 0x00000001
 #define RTL_BARRIER_FLAGS_BLOCK_ONLY 0x00000002
-#define RTL_BARRIER_FLAGS_NO_DELETE 0x00000004 /* the deleting thread knows otherwise that this one has left */
+#define RTL_BARRIER_FLAGS_NO_DELETE 0x00000004 /* the deleting thread learns by other means that this one has left */
 
 /* Initializes a barrier for a number of threads. SpinCount MAXULONG is the default. Returns STATUS_INVALID_PARAMETER_2
    for no threads. Since 8. */
@@ -546,7 +546,7 @@ NTSYSAPI NTSTATUS RtlUpcaseUnicodeString(PUNICODE_STRING DestinationString, PCUN
 NTSYSAPI NTSTATUS RtlDowncaseUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STRING SourceString,
                                            BOOLEAN AllocateDestinationString);
 
-/* Returns the upper case of an ASCII letter, other bytes as they are. Since NT 3.1. */
+/* Returns the upper case of an ASCII letter, other bytes unchanged. Since NT 3.1. */
 NTSYSAPI CHAR RtlUpperChar(CHAR Character);
 
 /* Copies as many bytes as fit, ASCII letters in upper case. Since NT 3.1. */
@@ -575,7 +575,7 @@ NTSYSAPI NTSTATUS RtlCharToInteger(PCSZ String, ULONG Base, PULONG Value);
 NTSYSAPI NTSTATUS RtlUnicodeStringToInt64(PCUNICODE_STRING String, ULONG Base, PLONG64 Number, PWSTR *EndPointer);
 
 /* Converts {XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX} to a GUID. Returns STATUS_INVALID_PARAMETER for anything else, and leaves
-   the GUID alone. Characters behind the brace are not read. Since 2000. */
+   the GUID alone. Characters after the brace are not read. Since 2000. */
 NTSYSAPI NTSTATUS RtlGUIDFromString(PCUNICODE_STRING GuidString, GUID *Guid);
 
 /* Allocates the terminated string of a GUID, in upper case. Returns STATUS_NO_MEMORY on failure. Since 2000. */
@@ -808,8 +808,8 @@ FORCEINLINE LARGE_INTEGER RtlExtendedIntegerMultiply(LARGE_INTEGER Multiplicand,
     return InterlockLargeInteger((ULONGLONG)Multiplicand.QuadPart * (ULONGLONG)(LONGLONG)Multiplier);
 }
 
-/* Divides, and stores the remainder unless the pointer is NULL. A divisor of 0 is the processor's exception. Since NT
-   3.1. */
+/* Divides, and stores the remainder unless the pointer is NULL. A divisor of 0 raises the processor's exception.
+ * Since NT 3.1. */
 FORCEINLINE LARGE_INTEGER RtlLargeIntegerDivide(LARGE_INTEGER Dividend, LARGE_INTEGER Divisor, PLARGE_INTEGER Remainder)
 {
     if (Remainder != NULL)
@@ -907,7 +907,7 @@ NTSYSAPI VOID RtlInitializeBitMap(PRTL_BITMAP BitMapHeader, PULONG BitMapBuffer,
 NTSYSAPI VOID RtlClearBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber);
 NTSYSAPI VOID RtlSetBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber);
 
-/* Clears or sets as many bits of the bitmap, beginning with the bit StartingIndex. Since NT 3.1. */
+/* Clears or sets a range of bits that begins at StartingIndex. Since NT 3.1. */
 NTSYSAPI VOID RtlClearBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToClear);
 NTSYSAPI VOID RtlSetBits(PRTL_BITMAP BitMapHeader, ULONG StartingIndex, ULONG NumberToSet);
 
@@ -921,7 +921,7 @@ NTSYSAPI VOID RtlCopyBitMap(PRTL_BITMAP Source, PRTL_BITMAP Destination, ULONG T
 /* Copies bits TargetBit and following of a bitmap to the beginning of another one, as far as both go. Since 8. */
 NTSYSAPI VOID RtlExtractBitMap(PRTL_BITMAP Source, PRTL_BITMAP Destination, ULONG TargetBit, ULONG NumberOfBits);
 
-/* Bitmaps: looking at bits. */
+/* Bitmaps: testing bits. */
 
 /* Returns TRUE if the bit, which must be inside, is set. Since XP. */
 NTSYSAPI BOOLEAN RtlTestBit(PRTL_BITMAP BitMapHeader, ULONG BitNumber);
@@ -954,7 +954,7 @@ NTSYSAPI CCHAR RtlFindLeastSignificantBit(ULONGLONG Set);
 
 /* Bitmaps: finding ranges. */
 
-/* Returns the first range of NumberToFind clear or set bits at or behind HintIndex, or if there is none, the first one of the
+/* Returns the first range of NumberToFind clear or set bits at or after HintIndex, or if there is none, the first one of the
    bitmap; 0xFFFFFFFF if there is none at all. A hint outside the bitmap is 0. NumberToFind 0 returns the hint. The
    AndSet and AndClear forms change the bits that they find. Since NT 3.1. */
 NTSYSAPI ULONG RtlFindClearBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);
@@ -962,7 +962,7 @@ NTSYSAPI ULONG RtlFindSetBits(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULON
 NTSYSAPI ULONG RtlFindClearBitsAndSet(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);
 NTSYSAPI ULONG RtlFindSetBitsAndClear(PRTL_BITMAP BitMapHeader, ULONG NumberToFind, ULONG HintIndex);
 
-/* Returns the number of bits of the first clear or set run at or behind FromIndex, and stores where it begins; 0 if there is
+/* Returns the number of bits of the first clear or set run at or after FromIndex, and stores where it begins; 0 if there is
    none. Bits before FromIndex do not count. Since 2000, 10. */
 NTSYSAPI ULONG RtlFindNextForwardRunClear(PRTL_BITMAP BitMapHeader, ULONG FromIndex, PULONG StartingRunIndex);
 NTSYSAPI ULONG RtlFindNextForwardRunSet(PRTL_BITMAP BitMapHeader, ULONG FromIndex, PULONG StartingRunIndex);
@@ -1153,7 +1153,7 @@ NTSYSAPI PVOID RtlLookupElementGenericTable(PRTL_GENERIC_TABLE Table, PVOID Buff
 NTSYSAPI PVOID RtlLookupElementGenericTableFull(PRTL_GENERIC_TABLE Table, PVOID Buffer, PVOID *NodeOrParent,
                                                 TABLE_SEARCH_RESULT *SearchResult);
 
-/* Returns the first element, or the one that follows the last one returned, in order; NULL behind the last one. The element
+/* Returns the first element, or the one that follows the last one returned, in order; NULL after the last one. The element
    becomes the root, which is where the enumeration continues: no other call that splays may come between. Since NT 3.1. */
 NTSYSAPI PVOID RtlEnumerateGenericTable(PRTL_GENERIC_TABLE Table, BOOLEAN Restart);
 
@@ -1184,7 +1184,7 @@ NTSYSAPI PVOID RtlInsertElementGenericTableFullAvl(PRTL_AVL_TABLE Table, PVOID B
                                                    PBOOLEAN NewElement, PVOID NodeOrParent,
                                                    TABLE_SEARCH_RESULT SearchResult);
 
-/* Removes the element that equals Buffer, or that of a node that a search found, and frees it. Returns FALSE if there is
+/* Removes and frees the element that equals Buffer, or the element of a node found by a search. Returns FALSE if there is
    none. Since XP, 10. */
 NTSYSAPI BOOLEAN RtlDeleteElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer);
 NTSYSAPI VOID RtlDeleteElementGenericTableAvlEx(PRTL_AVL_TABLE Table, PVOID NodeOrParent);
@@ -1199,7 +1199,7 @@ NTSYSAPI PVOID RtlLookupElementGenericTableFullAvl(PRTL_AVL_TABLE Table, PVOID B
    RtlEnumerateGenericTableWithoutSplayingAvl; NULL if there is none. Since XP. */
 NTSYSAPI PVOID RtlLookupFirstMatchingElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer, PVOID *RestartKey);
 
-/* Returns the first element, or the one that follows the last one returned, in order; NULL behind the last one. The table
+/* Returns the first element, or the one that follows the last one returned, in order; NULL after the last one. The table
    keeps the position, also while elements are inserted and removed. Since XP. */
 NTSYSAPI PVOID RtlEnumerateGenericTableAvl(PRTL_AVL_TABLE Table, BOOLEAN Restart);
 
@@ -1228,7 +1228,7 @@ NTSYSAPI BOOLEAN RtlIsGenericTableEmptyAvl(PRTL_AVL_TABLE Table);
 /* Initializes an empty table of prefixes. The caller serializes all calls for it. Since NT 3.1. */
 NTSYSAPI VOID RtlInitializeUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable);
 
-/* Inserts an entry. Returns FALSE if the table has one with the same string, also in case. Since NT 3.1. */
+/* Inserts an entry. Returns FALSE if the table has one with the same string, case included. Since NT 3.1. */
 NTSYSAPI BOOLEAN RtlInsertUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_STRING Prefix,
                                         PUNICODE_PREFIX_TABLE_ENTRY PrefixTableEntry);
 
@@ -1240,7 +1240,7 @@ NTSYSAPI VOID RtlRemoveUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE
 NTSYSAPI PUNICODE_PREFIX_TABLE_ENTRY RtlFindUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_STRING FullName,
                                                           ULONG CaseInsensitiveIndex);
 
-/* Returns the first entry, or the one that follows the last one returned; NULL behind the last one. The table keeps the
+/* Returns the first entry, or the one that follows the last one returned; NULL after the last one. The table keeps the
    position, also while entries are inserted and removed. Since NT 3.1. */
 NTSYSAPI PUNICODE_PREFIX_TABLE_ENTRY RtlNextUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, BOOLEAN Restart);
 
@@ -1273,7 +1273,8 @@ NTSYSAPI ULONGLONG VerSetConditionMask(ULONGLONG ConditionMask, ULONG TypeMask, 
 
 /*
  * Pools. The thread pool, and at the end the older work items, registered waits and timer queues. See docs/thread-pool.md. Objects
- * are allocated (STATUS_NO_MEMORY, STATUS_INVALID_PARAMETER) and released; a released object lives until its callbacks are over.
+ * are allocated (STATUS_NO_MEMORY, STATUS_INVALID_PARAMETER) and released; a released object lives until its callbacks have
+ * returned.
  */
 
 struct _IO_STATUS_BLOCK;
@@ -1308,8 +1309,8 @@ NTSYSAPI NTSTATUS TpAllocCleanupGroup(PTP_CLEANUP_GROUP *CleanupGroupReturn);
 /* Releases the group, which lives until its last member is gone. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroup(PTP_CLEANUP_GROUP CleanupGroup);
 
-/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback
-   of each member that was cancelled before the program has released it. Since Vista. */
+/* Releases all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel
+ * callback of each member that was cancelled before the program released it. Since Vista. */
 NTSYSAPI VOID TpReleaseCleanupGroupMembers(PTP_CLEANUP_GROUP CleanupGroup, LOGICAL CancelPendingCallbacks,
                                            PVOID CleanupParameter);
 

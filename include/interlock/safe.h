@@ -100,7 +100,7 @@ static inline BOOL INTERLOCK_SAFE_NAME(InterlockSafeKeeps)(const INTERLOCK_SAFE_
     return (Where->Flags & STRSAFE_NO_TRUNCATION) != 0 && (Where->Append || INTERLOCK_SAFE_KEEP);
 }
 
-/* Puts up to Count characters behind those that are there, terminated. */
+/* Appends up to Count characters and a terminator. */
 static inline INTERLOCK_SAFE_STATUS
 INTERLOCK_SAFE_NAME(InterlockSafePut)(INTERLOCK_SAFE_NAME(INTERLOCK_SAFE_TARGET) * Where,
                                       const INTERLOCK_SAFE_CHAR *Source, size_t Count)

@@ -30,8 +30,8 @@ NTSYSAPI VOID RtlpReleaseSRWLockSharedContended(PRTL_SRWLOCK SRWLock);
 #define RTLP_SRWLOCK_EXCLUSIVE ((ULONG_PTR)0x1)
 #define RTLP_SRWLOCK_ONE_SHARER ((ULONG_PTR)0x11)
 
-/* A program built with DBG calls the library for each operation, so that the verifier can keep the lock order. Then the
-   inline functions are static: those of the library by the same names are without the calls. */
+/* A program built with DBG calls the library for each operation, so that the verifier can keep the lock order. Then
+ * the inline functions are static, because the library's own functions of the same names do not make these calls. */
 #if defined(DBG) && DBG
 #define INTERLOCK_SRWLOCK_WATCHED 1
 #else

@@ -30,7 +30,7 @@ INTERLOCK_API BOOLEAN VfIsVerifierEnabled(VOID);
 typedef enum _VF_OUTCOME {
     VfReturned,              /* no bugcheck */
     VfStopped,               /* a bugcheck: the other members describe it */
-    VfDied                   /* only of a child: it ended otherwise; Code is its signal, or its exit code plus 256 */
+    VfDied                   /* child only: it ended in another way; Code is its signal, or its exit code plus 256 */
 } VF_OUTCOME;
 
 typedef struct _VF_BUGCHECK {
@@ -49,12 +49,12 @@ typedef VF_ROUTINE *PVF_ROUTINE;
    routine as longjmp would, and the thread continues in its previous state: its IRQL, its processor, its critical and
    guarded regions, its affinity, its __try frames; mutexes that it acquired are released. Other locks stay as they are.
    A bugcheck of another thread, in an interrupt service routine, or inside a lock of the library ends the process as
-   always. Below DISPATCH_LEVEL. Only in Interlock. */
+ * usual. Below DISPATCH_LEVEL. Only in Interlock. */
 INTERLOCK_API ULONG VfExpectBugCheck(PVF_ROUTINE Routine, PVOID Context, PVF_BUGCHECK BugCheck);
 
 /* The same in a forked child, which catches the bugcheck of any thread in any state and leaves this process alone. The
-   routine must not use assertions of a test framework. Returns 0 also if the child ended in another way, or there was none.
-   PASSIVE_LEVEL. Only in Interlock. */
+   routine must not use assertions of a test framework. Also returns 0 if the child ended in another way or could not be
+ * created. PASSIVE_LEVEL. Only in Interlock. */
 INTERLOCK_API ULONG VfExpectBugCheckInChild(PVF_ROUTINE Routine, PVOID Context, PVF_BUGCHECK BugCheck);
 
 typedef struct _VF_EXPECTATION {
@@ -160,7 +160,7 @@ INTERLOCK_API BOOLEAN VfBeginFaults(VOID);
    a round in which nothing did. Only in Interlock. */
 INTERLOCK_API BOOLEAN VfNextFault(VOID);
 
-/* Ends fault injection, also in the middle of a round. Only in Interlock. */
+/* Ends fault injection, even in the middle of a round. Only in Interlock. */
 INTERLOCK_API VOID VfEndFaults(VOID);
 
 /* Reports what has failed in this round. Only in Interlock. */

@@ -340,15 +340,15 @@ typedef enum _HEAP_INFORMATION_CLASS {
     HeapEnableTerminationOnCorruption = 1
 } HEAP_INFORMATION_CLASS;
 
-/* Checks a block, or with NULL all blocks of a heap. Differs: of the process heap, blocks that are named only. Since
-   NT 3.5. */
+/* Checks a block, or with NULL all blocks of a heap. Differs: of the process heap, checks only blocks that are
+ * named. Since NT 3.5. */
 WINBASEAPI BOOL WINAPI HeapValidate(HANDLE hHeap, DWORD dwFlags, LPCVOID lpMem);
 
 /* Returns the largest free block; 0 on failure. Differs: the heap of the C library is not compacted; returns the rest of
    the heap's limit. Since NT 3.5. */
 WINBASEAPI SIZE_T WINAPI HeapCompact(HANDLE hHeap, DWORD dwFlags);
 
-/* Makes other threads wait that use the heap, until HeapUnlock. Recursive. Differs: only threads that call HeapLock wait.
+/* Blocks other users of the heap until HeapUnlock. Recursive. Differs: blocks only threads that call HeapLock.
    Since NT 3.5. */
 WINBASEAPI BOOL WINAPI HeapLock(HANDLE hHeap);
 WINBASEAPI BOOL WINAPI HeapUnlock(HANDLE hHeap);
@@ -429,11 +429,11 @@ WINBASEAPI BOOL WINAPI VirtualFree(LPVOID lpAddress, SIZE_T dwSize, DWORD dwFree
    them is not committed. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI VirtualProtect(LPVOID lpAddress, SIZE_T dwSize, DWORD flNewProtect, PDWORD lpflOldProtect);
 
-/* Describes the pages from an address on that have the same state and protection. Returns the bytes that it has written;
-   0 on failure. Since NT 3.1. */
+/* Describes the pages from an address on that have the same state and protection. Returns the number of bytes
+ * written; 0 on failure. Since NT 3.1. */
 WINBASEAPI SIZE_T WINAPI VirtualQuery(LPCVOID lpAddress, PMEMORY_BASIC_INFORMATION lpBuffer, SIZE_T dwLength);
 
-/* Keeps committed pages in memory, and lets them go again. Fails with ERROR_WORKING_SET_QUOTA if that is more than the
+/* Locks committed pages into memory, and unlocks them. Fails with ERROR_WORKING_SET_QUOTA if that is more than the
    host permits. Differs: VirtualUnlock succeeds for pages that were not locked. Since NT 3.1. */
 WINBASEAPI BOOL WINAPI VirtualLock(LPVOID lpAddress, SIZE_T dwSize);
 WINBASEAPI BOOL WINAPI VirtualUnlock(LPVOID lpAddress, SIZE_T dwSize);
@@ -463,11 +463,11 @@ C_ASSERT(sizeof(MEMORYSTATUSEX) == 64);
    2000. */
 WINBASEAPI BOOL WINAPI GlobalMemoryStatusEx(LPMEMORYSTATUSEX lpBuffer);
 
-/* Opens an object that is signaled while memory is scarce, or while there is plenty of it. Differs: the host is asked
-   every second, and when its memory pressure rises where it reports that. Since XP. */
+/* Opens an object that is signaled while memory is scarce, or while there is plenty of it. Differs: checks the host
+ * every second, and when its memory pressure rises, if the host reports that. Since XP. */
 WINBASEAPI HANDLE WINAPI CreateMemoryResourceNotification(MEMORY_RESOURCE_NOTIFICATION_TYPE NotificationType);
 
-/* Stores whether that is the case now. Since XP. */
+/* Stores whether the object's condition holds now. Since XP. */
 WINBASEAPI BOOL WINAPI QueryMemoryResourceNotification(HANDLE ResourceNotificationHandle, PBOOL ResourceState);
 
 /*
@@ -576,7 +576,7 @@ WINBASEAPI int WINAPI lstrcmpiW(LPCWSTR lpString1, LPCWSTR lpString2);
 #define lstrcmpi INTERLOCK_AW(lstrcmpi)
 
 /*
- * Formats of 8 bits. `interlock cc` makes them the printf family of the sources that it compiles. A format without a
+ * Narrow formats. `interlock cc` makes them the printf family of the sources that it compiles. A format without a
  * conversion of Microsoft's is left to the host's function. In the others, sizes are those of the wide formats (widestring.h); %s, %hs, %c and %hc are
  * narrow, and %S, %ls, %ws, %C and %lc wide, and written in UTF-8.
  */
@@ -769,8 +769,8 @@ WINBASEAPI MMRESULT WINAPI timeEndPeriod(UINT uPeriod);
 WINBASEAPI MMRESULT WINAPI timeSetEvent(UINT uDelay, UINT uResolution, LPTIMECALLBACK fptc, DWORD_PTR dwUser,
                                         UINT fuEvent);
 
-/* Ends a timer. With TIME_KILL_SYNCHRONOUS a call that runs has returned. Returns MMSYSERR_INVALPARAM if there is no
-   such timer, also after the only call of one without a period. Since NT 3.1. */
+/* Ends a timer. With TIME_KILL_SYNCHRONOUS it waits for a running call to return. Returns MMSYSERR_INVALPARAM if
+ * there is no such timer, also after the only call of one without a period. Since NT 3.1. */
 WINBASEAPI MMRESULT WINAPI timeKillEvent(UINT uTimerID);
 
 /* Exceptions and debugging. rtl.h explains exceptions. */
@@ -833,7 +833,7 @@ WINBASEAPI ULONG WINAPI RemoveVectoredContinueHandler(PVOID Handle);
 WINBASEAPI LPTOP_LEVEL_EXCEPTION_FILTER WINAPI
 SetUnhandledExceptionFilter(LPTOP_LEVEL_EXCEPTION_FILTER lpTopLevelExceptionFilter);
 
-/* Calls the filter that SetUnhandledExceptionFilter has set, and returns what that returns. Differs: there is no dialog
+/* Calls the filter that SetUnhandledExceptionFilter has set, and returns its result. Differs: there is no dialog
    and no error reporting. Since NT 3.1. */
 WINBASEAPI LONG WINAPI UnhandledExceptionFilter(struct _EXCEPTION_POINTERS *ExceptionInfo);
 
@@ -929,12 +929,12 @@ typedef BOOL(WINAPI *PHANDLER_ROUTINE)(DWORD CtrlType);
    NT 3.1. */
 WINBASEAPI HANDLE WINAPI GetStdHandle(DWORD nStdHandle);
 
-/* Sets the handle that GetStdHandle returns for this number. Differs: the host's descriptors 0 to 2 stay what they are.
+/* Sets the handle that GetStdHandle returns for this number. Differs: the host's descriptors 0 to 2 stay unchanged.
    Since NT 3.1. */
 WINBASEAPI BOOL WINAPI SetStdHandle(DWORD nStdHandle, HANDLE hHandle);
 
-/* Returns whether a handle is a file, a console or a pipe; FILE_TYPE_UNKNOWN on failure. Differs: of descriptor objects.
-   Since NT 3.1. */
+/* Returns whether a handle is a file, a console or a pipe; FILE_TYPE_UNKNOWN on failure. Differs: knows descriptor
+ * objects only. Since NT 3.1. */
 WINBASEAPI DWORD WINAPI GetFileType(HANDLE hFile);
 
 /* Reads at least one byte and at most as many as asked; 0 at the end of a file. Fails with ERROR_BROKEN_PIPE at the end of
@@ -973,7 +973,7 @@ WINBASEAPI BOOL WINAPI SetConsoleCtrlHandler(PHANDLER_ROUTINE HandlerRoutine, BO
 WINBASEAPI BOOL WINAPI GenerateConsoleCtrlEvent(DWORD dwCtrlEvent, DWORD dwProcessGroupId);
 
 /*
- * Notifications. DllMain and TLS callbacks. A loader of Windows finds them in a module by itself. Here a program or a
+ * Notifications. DllMain and TLS callbacks. The loader of Windows finds them in a module by itself. Here a program or a
  * shared object names them once, at file scope:
  *
  *     BOOL WINAPI DllMain(HINSTANCE Module, DWORD Reason, LPVOID Reserved);
@@ -981,8 +981,8 @@ WINBASEAPI BOOL WINAPI GenerateConsoleCtrlEvent(DWORD dwCtrlEvent, DWORD dwProce
  *     INTERLOCK_TLS_CALLBACK(OnThread);
  *
  * Both are called as on Windows, one at a time under a recursive lock:
- * DLL_PROCESS_ATTACH  by a constructor of the module. DllMain returns FALSE: STATUS_DLL_INIT_FAILED is raised.
- * DLL_THREAD_ATTACH   on each thread that the library creates, before its routine; never on the thread that has loaded
+ * DLL_PROCESS_ATTACH  by a constructor of the module. If DllMain returns FALSE, STATUS_DLL_INIT_FAILED is raised.
+ * DLL_THREAD_ATTACH   on each thread that the library creates, before its routine; never on the thread that loaded
  *                     the module. A thread of the host calls InterlockAttachThread if it wants this.
  * DLL_THREAD_DETACH   on each thread of the library or of the host that ends after the library knew it, after the
  *                     callbacks of fiber-local storage; not on terminated threads.
@@ -1766,8 +1766,8 @@ WINBASEAPI BOOL WINAPI InitializeProcThreadAttributeList(LPPROC_THREAD_ATTRIBUTE
                                                          DWORD dwAttributeCount, DWORD dwFlags, PSIZE_T lpSize);
 
 /* Adds an attribute, whose value is read when a process is created. Fails with ERROR_BAD_LENGTH, with
-   ERROR_OBJECT_NAME_EXISTS if it is there, with ERROR_GEN_FAILURE if the list is full. Differs: any other than
-   PROC_THREAD_ATTRIBUTE_HANDLE_LIST is ERROR_NOT_SUPPORTED. Since Vista. */
+ * ERROR_OBJECT_NAME_EXISTS if the list has it already, with ERROR_GEN_FAILURE if the list is full. Differs: any
+ * other than PROC_THREAD_ATTRIBUTE_HANDLE_LIST is ERROR_NOT_SUPPORTED. Since Vista. */
 WINBASEAPI BOOL WINAPI UpdateProcThreadAttribute(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList, DWORD dwFlags,
                                                  DWORD_PTR Attribute, PVOID lpValue, SIZE_T cbSize,
                                                  PVOID lpPreviousValue, PSIZE_T lpReturnSize);
@@ -1775,10 +1775,10 @@ WINBASEAPI BOOL WINAPI UpdateProcThreadAttribute(LPPROC_THREAD_ATTRIBUTE_LIST lp
 /* Ends the use of a list; its memory is the program's. Since Vista. */
 WINBASEAPI VOID WINAPI DeleteProcThreadAttributeList(LPPROC_THREAD_ATTRIBUTE_LIST lpAttributeList);
 
-/* Starts a program, suspended if asked. Stores handles and ids. With bInheritHandles the child has the handles that are
-   marked as inherited, or of these those in a list, with the same values. Differs: the program is one of the host, found
-   in PATH; not every kind of handle is inherited (docs/processes.md); standard handles are descriptor objects; debugging
-   is ERROR_NOT_SUPPORTED; consoles, windows and priority classes are ignored. Since NT 3.1. */
+/* Starts a program, suspended if asked. Stores handles and ids. With bInheritHandles the child gets the handles that
+ * are marked for inheritance, or only those of them in a list, with the same values. Differs: the program is one of
+ * the host, found in PATH; not every kind of handle is inherited (docs/processes.md); standard handles are descriptor
+ * objects; debugging is ERROR_NOT_SUPPORTED; consoles, windows and priority classes are ignored. Since NT 3.1. */
 NTSYSAPI BOOL CreateProcessA(LPCSTR lpApplicationName, LPSTR lpCommandLine, LPSECURITY_ATTRIBUTES lpProcessAttributes,
                              LPSECURITY_ATTRIBUTES lpThreadAttributes, BOOL bInheritHandles, DWORD dwCreationFlags,
                              LPVOID lpEnvironment, LPCSTR lpCurrentDirectory, LPSTARTUPINFOA lpStartupInfo,
@@ -1899,8 +1899,8 @@ WINBASEAPI VOID CloseThreadpool(PTP_POOL ptpp);
 /* Creates a group of objects that are closed together. Since Vista. */
 WINBASEAPI PTP_CLEANUP_GROUP CreateThreadpoolCleanupGroup(VOID);
 
-/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback of
-   each member that was cancelled before the program has closed it. Since Vista. */
+/* Closes all members and waits for their callbacks, cancelling pending ones if asked. Then calls the cancel callback
+ * of each member that was cancelled before the program closed it. Since Vista. */
 WINBASEAPI VOID CloseThreadpoolCleanupGroupMembers(PTP_CLEANUP_GROUP ptpcg, BOOL fCancelPendingCallbacks,
                                                    PVOID pvCleanupContext);
 
@@ -2057,19 +2057,19 @@ WINBASEAPI LPVOID WINAPI ConvertThreadToFiberEx(LPVOID lpParameter, DWORD dwFlag
    ends. Fails with ERROR_ALREADY_THREAD. Since XP. */
 WINBASEAPI BOOL WINAPI ConvertFiberToThread(VOID);
 
-/* Creates a fiber with a stack of its own; NULL on failure. It runs when a thread switches to it. When its routine
-   returns, the thread ends that runs it, with code 1. Differs: the stack has at least 256 KB and is committed by use, with a guard
+/* Creates a fiber with a stack of its own; NULL on failure. It runs when a thread switches to it. When its routine returns, the
+ * thread that runs it ends with code 1. Differs: the stack has at least 256 KB and is committed by use, with a guard
    page. Since NT 3.51, Server 2003. */
 WINBASEAPI LPVOID WINAPI CreateFiber(SIZE_T dwStackSize, LPFIBER_START_ROUTINE lpStartAddress, LPVOID lpParameter);
 WINBASEAPI LPVOID WINAPI CreateFiberEx(SIZE_T dwStackCommitSize, SIZE_T dwStackReserveSize, DWORD dwFlags,
                                        LPFIBER_START_ROUTINE lpStartAddress, LPVOID lpParameter);
 
-/* Leaves the calling fiber where it is and runs another one. Differs: STATUS_INVALID_PARAMETER is raised if the caller is
-   no fiber or the other one runs on another thread; not for use inside an APC or a callback of the pool. Since NT 3.51. */
+/* Suspends the calling fiber and runs another one. Differs: raises STATUS_INVALID_PARAMETER if the caller is not a
+ * fiber or the other one runs on another thread; not for use inside an APC or a callback of the pool. Since NT 3.51. */
 WINBASEAPI VOID WINAPI SwitchToFiber(LPVOID lpFiber);
 
 /* Calls back for the fiber-local values of a fiber, and frees it with its stack. The current fiber ends its thread.
-   Differs: STATUS_INVALID_PARAMETER is raised if the fiber runs on another thread. Since NT 3.51. */
+   Differs: raises STATUS_INVALID_PARAMETER if the fiber runs on another thread. Since NT 3.51. */
 WINBASEAPI VOID WINAPI DeleteFiber(LPVOID lpFiber);
 
 /* Returns the fiber that the calling thread runs. Differs: NULL for a thread that is not a fiber. Since NT 3.51. */
@@ -2091,7 +2091,7 @@ WINBASEAPI BOOL WINAPI IsThreadAFiber(VOID);
 WINBASEAPI BOOL WINAPI GetProcessAffinityMask(HANDLE hProcess, PDWORD_PTR lpProcessAffinityMask,
                                               PDWORD_PTR lpSystemAffinityMask);
 
-/* Sets the processors on which the threads of this process may run, also that of each thread. Fails with
+/* Sets the processors on which the threads of this process may run, and the affinity of each thread. Fails with
    ERROR_INVALID_PARAMETER unless the mask is a part of the machine's. Differs: applies to virtual processors; the host's
    scheduler is not affected. Since NT 3.5. */
 WINBASEAPI BOOL WINAPI SetProcessAffinityMask(HANDLE hProcess, DWORD_PTR dwProcessAffinityMask);
@@ -2230,25 +2230,25 @@ WINBASEAPI BOOL WINAPI GetLogicalProcessorInformationEx(LOGICAL_PROCESSOR_RELATI
                                                         PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX Buffer,
                                                         PDWORD ReturnedLength);
 
-/* Stores the highest number of a node. Since XP. */
+/* Stores the highest node number of the machine. Since XP. */
 WINBASEAPI BOOL WINAPI GetNumaHighestNodeNumber(PULONG HighestNodeNumber);
 
 /* Registers. */
 
 typedef PCONTEXT LPCONTEXT;
 
-/* Stores and sets the registers of a suspended thread, as far as ContextFlags says. Differs: as NtGetContextThread. Since
+/* Gets or sets those registers of a suspended thread that ContextFlags selects. Differs: as NtGetContextThread. Since
    NT 3.1. */
 WINBASEAPI BOOL WINAPI GetThreadContext(HANDLE hThread, LPCONTEXT lpContext);
 WINBASEAPI BOOL WINAPI SetThreadContext(HANDLE hThread, const CONTEXT *lpContext);
 
-/* The calling thread, and all others. */
+/* A barrier on all threads, and the limits of a stack. */
 
 /* Makes the stores of every thread of the process visible: a full barrier on each processor that runs one of them.
    Differs: uses membarrier; waits 10 ms where the host refuses it. Since Vista. */
 WINBASEAPI VOID WINAPI FlushProcessWriteBuffers(VOID);
 
-/* Stores the lowest address of the calling thread's or fiber's stack, and the address behind it. Since 8. */
+/* Stores the lowest address of the calling thread's or fiber's stack, and the address after its end. Since 8. */
 WINBASEAPI VOID WINAPI GetCurrentThreadStackLimits(PULONG_PTR LowLimit, PULONG_PTR HighLimit);
 
 INTERLOCK_END

@@ -312,7 +312,7 @@ INTERLOCK_INLINE void *_aligned_realloc(void *Memory, size_t Size, size_t Alignm
 
 /* Dates. */
 
-/* 26 characters; the weekday and the month must be ones. */
+/* 26 characters; the weekday and the month must be valid. */
 INTERLOCK_INLINE errno_t asctime_s(char *Buffer, size_t Size, const struct tm *Time)
 {
     if (Buffer == NULL || Size == 0) {
@@ -554,7 +554,7 @@ INTERLOCK_INLINE errno_t _ultoa_s(unsigned int Value, char *Buffer, size_t Size,
     return _ui64toa_s(Value, Buffer, Size, Radix);
 }
 
-/* Into a buffer that is large enough, which 65 characters are. */
+/* Into a buffer that is large enough; 65 characters always are. */
 
 INTERLOCK_INLINE char *_itoa(int Value, char *Buffer, int Radix)
 {

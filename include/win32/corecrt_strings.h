@@ -23,7 +23,7 @@ INTERLOCK_INLINE size_t INTERLOCK_CRT_NAME(nlen_s)(const INTERLOCK_CRT_CHAR *Str
     return length;
 }
 
-/* Puts up to Count characters behind the first Used ones, which must leave room for a terminator. */
+/* Puts up to Count characters after the first Used ones, which must leave room for a terminator. */
 INTERLOCK_INLINE errno_t INTERLOCK_CRT_PUT(INTERLOCK_CRT_CHAR *Target, size_t Size, size_t Used,
                                         const INTERLOCK_CRT_CHAR *Source, size_t Count)
 {
@@ -144,7 +144,7 @@ INTERLOCK_INLINE errno_t INTERLOCK_CRT_OWN(upr_s)(INTERLOCK_CRT_CHAR *String, si
     return 0;
 }
 
-/* The next token, and where the search goes on; NULL if there is none. */
+/* The next token, and where the search continues; NULL if there is none. */
 INTERLOCK_INLINE INTERLOCK_CRT_CHAR *INTERLOCK_CRT_NAME(tok_s)(INTERLOCK_CRT_CHAR *String,
                                                             const INTERLOCK_CRT_CHAR *Delimiters,
                                                             INTERLOCK_CRT_CHAR **Context)

@@ -1,6 +1,6 @@
 /*
- * stdio.h of the host, and what Microsoft's adds. Under `interlock cc` without the checked forms of _FORTIFY_SOURCE, which are
- * inline functions that call the host's own printf, and without attributes that say that formats are the host's.
+ * stdio.h of the host, and what Microsoft's adds. `interlock cc` leaves out the checked forms of _FORTIFY_SOURCE, inline functions
+ * that call the host's own printf, and the attributes by which compilers check formats against the host's.
  */
 #ifndef INTERLOCK_WIN32_STDIO_H
 #define INTERLOCK_WIN32_STDIO_H

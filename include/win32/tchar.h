@@ -37,7 +37,7 @@ typedef TCHAR _TSCHAR, _TUCHAR, _TXCHAR;
 #define _tstof _ttof
 
 #ifdef UNICODE
-/* Of ASCII, as in the other functions of 16-bit characters. */
+/* Classifies ASCII only, as the other functions of 16-bit characters do. */
 #define INTERLOCK_TCHAR_IS(Function, Character) ((unsigned)(Character) < 128 && Function((int)(Character)) != 0)
 #define _istalpha(Character) INTERLOCK_TCHAR_IS(isalpha, Character)
 #define _istalnum(Character) INTERLOCK_TCHAR_IS(isalnum, Character)

@@ -149,7 +149,7 @@ def describe_push_word(word):
         return "free"
     if word & 2:
         held = "several share it" if word & 8 else "held" if word & 1 else "free"
-        return f"{held}, threads wait" + (", one is on its way" if word & 4 else "")
+        return f"{held}, threads wait" + (", one was woken" if word & 4 else "")
     return "held exclusively" if word == 1 else f"shared by {word >> 4}"
 
 
@@ -258,8 +258,8 @@ class Subcommand(gdb.Command):
         try:
             self.show()
         except gdb.error as problem:
-            raise gdb.GdbError(f"Interlock's structures cannot be read ({problem}): is the program running, and has "
-                               "the library debug information?") from problem
+            raise gdb.GdbError(f"Interlock's structures cannot be read ({problem}): is the program running, and does "
+                               "the library have debug information?") from problem
 
 
 class Threads(Subcommand):
@@ -323,7 +323,7 @@ def owned_locks(thread):
         word = int(thread["LockOwned"].cast(pointer_to("unsigned long")).dereference())
         if word & 1:
             yield "Pushlock or SRW lock", int(thread["LockOwned"]), \
-                f"{describe_push_word(word)}, last got by {thread_title(thread)}"
+                f"{describe_push_word(word)}, last acquired by {thread_title(thread)}"
 
 
 class Locks(Subcommand):

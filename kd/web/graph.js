@@ -1,5 +1,5 @@
-// graph.js: draws the wait graph. Elements are kept from one picture to the next, so that a click or a focus does not
-// get lost when the picture changes.
+// graph.js: draws the wait graph. Elements are kept from one picture to the next, so that a click or a focus is not
+// lost when the picture changes.
 
 import { byId, condition, duration, objectName, plural, set, setText, svg, threadName, threadNode, title } from './dom.js';
 import { chainOf, describe, layout, sizeOf } from './layout.js';
@@ -388,7 +388,7 @@ export class Graph {
         this.moved = false;
     }
 
-    // What is shown unasked: all of it. If that is too small to read in two columns, the upper part, which has what matters.
+    // The initial view: everything. If that is too small to read in two columns, the upper part, which has what matters.
     settle() {
         this.fit();
         if (!this.options.narrow || !this.view || this.view.scale >= LEGIBLE) return;

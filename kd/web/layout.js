@@ -189,8 +189,8 @@ function kindOf(model, row) {
     return object ? title(object.object.kind) : thread.wait_reason;
 }
 
-// Which rows are drawn by themselves, if there are more than there is room for: those of deadlocks, then of the most
-// contended locks, then the longest waits. The groups of the rest need room too.
+// The rows that are drawn individually if not all fit: those of deadlocks, then of the most contended locks, then the
+// longest waits. The groups of the rest need room too.
 function choose(model, rows, room) {
     const ranked = rows.map((row) => ({ row, rank: Math.min(...row.threads.map((t) => rank(model, t))) }));
     const always = (r) => r.rank <= ALWAYS || r.row.unfolded;
@@ -228,7 +228,7 @@ function foldRows(model, rows, options) {
     return folded;
 }
 
-// Rows: a thread, or a crowd of more than so many with the blocks of the first.
+// A row is a thread, or a crowd of more than CROWD threads with the blocks of the first.
 function crowd(model, shown, most, options) {
     const crowds = new Map();
     for (const thread of shown) {
@@ -273,7 +273,7 @@ function blocksOfRow(model, row, options) {
     return { blocks: kept, hidden: blocks.length - kept.length };
 }
 
-// What is not drawn by itself is drawn as another node.
+// A node that is not drawn individually is represented by another one.
 function alias(nodes, id, node) {
     if (id !== node.id) nodes.set(id, { ...node, alias: true });
 }
@@ -547,7 +547,7 @@ function path(size, kind, from, to) {
     }
 }
 
-// What crowds and groups share is drawn once.
+// Edges of the members of a crowd or group are drawn once.
 function route(graph, model, nodes) {
     const edges = new Map();
     for (const edge of graph.edges) {

@@ -187,8 +187,8 @@ function showDeadlocks() {
     byId('deadlocks').replaceChildren(...lines);
 }
 
-// Of each lock, by its address and kind: how many have waited on the average of the last samples, and how often it was
-// contended in a second.
+// For each lock, by its address and kind: the average number of waiters in the last samples, and its contentions per
+// second.
 function heats() {
     const end = state.samples[state.samples.length - 1]?.time ?? 0;
     const recent = state.samples.filter((s) => s.time >= end - HEAT_SECONDS);
@@ -279,7 +279,7 @@ function showTab() {
     }
 }
 
-// Asking.
+// Requests.
 
 function lost() {
     state.connected = false;

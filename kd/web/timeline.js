@@ -197,7 +197,7 @@ export class Timeline {
                     html('b', {}, row.open ? '−' : '+'),
                     ` ${plural(row.members.length, 'thread')}`,
                 ),
-                html('div', { class: 'track about' }, `in one wait since ${duration(Math.min(...row.members.map((m) => this.time - m.last.from)))} or longer: ${row.group}`),
+                html('div', { class: 'track about' }, `in the same wait for ${duration(Math.min(...row.members.map((m) => this.time - m.last.from)))} or longer: ${row.group}`),
             );
         return html(
             'div',

@@ -70,7 +70,7 @@ static void overflow(void)
     use_up_the_stack(1);
 }
 
-/* A state does not have where a thread of the table was that has ended. */
+/* A state does not include where an exited thread of the table had been. */
 static void join_a_thread_of_the_table(void)
 {
     touch();

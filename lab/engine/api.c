@@ -43,7 +43,7 @@ void LabJoin(unsigned number)
     lab_thread *target = &lab->run.threads[number];
 
     if (target->from_table)
-        lab_sched_fail(VERDICT_MISUSE, pc, "LabJoin of a thread that LabSpawn has not made");
+        lab_sched_fail(VERDICT_MISUSE, pc, "LabJoin of a thread that LabSpawn did not create");
     lab_step_local(t, OP_JOIN, pc);
     if (target->state != THREAD_DONE) {
         t->joined = (uint8_t)number;

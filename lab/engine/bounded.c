@@ -1,9 +1,9 @@
 /*
  * bounded.c: every schedule with a bounded number of preemptions, at steps on shared variables.
  *
- * A preemption comes as late as it can. A thread that is preempted before a step sleeps until another thread has made a step with
- * which that one does not commute: if it ran again before, the step could have come before the preemption, with the same result and
- * no more preemptions. Other threads do not sleep, unlike with dpor: to run one of them first may cost a preemption.
+ * A preemption comes as late as it can. A thread that is preempted before a step sleeps until another thread has made a step that
+ * does not commute with it: if the thread ran earlier, its step could have come before the preemption, with the same result and no
+ * more preemptions. Other threads do not sleep, unlike with dpor: to run one of them first may cost a preemption.
  *
  * bounded-states (sc) also ends a schedule at a known state: states.c.
  */

@@ -65,8 +65,8 @@ static const int preserved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 #define PRESERVED (sizeof(preserved) / sizeof(preserved[0]))
 
 /*
- * The unwinder is slow, and between a function of the program and this file there are few ways through the explorer. So the first
- * walk over a way finds out where each register is saved: it changes the register through the unwinder, looks for the word
+ * The unwinder is slow, and only a few call paths (ways) lead from a function of the program to this file. So the first walk
+ * along a way finds out where each register is saved: it changes the register through the unwinder, looks for the word
  * that has changed, and changes it back. Later walks read these words. A way is the return addresses in the chain of frame
  * pointers: they decide where a function saves what. If the unwinder sees other frames than the chain has, the way is not kept.
  */
@@ -206,7 +206,7 @@ static void walk_unknown(lab_thread *t, way *place, bool has_chain, frame_search
     lab->ways->count++;
 }
 
-/* By the chain of frame pointers: the return address that leads into the thread's own function. */
+/* Follows the chain of frame pointers to the return address that leads into the thread's own function. */
 uintptr_t lab_cycle_place(const lab_thread *t)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
@@ -273,7 +273,7 @@ uint64_t lab_cycle_hash_step(const lab_thread *t)
     return lab_memory_hash_bytes(1, parts, sizeof(parts));
 }
 
-/* Of the stack from the program's lowest frame on, without what the explorer has between a handler and the interrupted code. */
+/* Hashes the stack from the program's lowest frame on, without the explorer's frames between a handler and the interrupted code. */
 static uint64_t hash_stack(const lab_thread *t)
 {
     uintptr_t top = (uintptr_t)t->stack + STACK_SIZE;
@@ -284,7 +284,7 @@ static uint64_t hash_stack(const lab_thread *t)
            lab_memory_hash_region((const void *)t->outer_frame, top - t->outer_frame);
 }
 
-/* Of a thread that has ended nothing else matters: where it was last depends on the schedule. */
+/* If a thread has ended, nothing else about it matters: where it was last depends on the schedule. */
 static uint64_t hash_thread(uint64_t hash, const lab_thread *t)
 {
     const uint64_t ended = THREAD_DONE;
@@ -329,7 +329,7 @@ static bool is_idle(const lab_thread *t)
 }
 
 /*
- * Whoever waits for a lock of the host has been passed over if the lock was ever free: hosts make sure that its turn comes.
+ * A thread that waits for a lock of the host was passed over if the lock was ever free: hosts eventually give it its turn.
  * Only if the gate was always closed could the thread not run.
  */
 static bool was_shut_out(const lab_thread *t, const state *from)

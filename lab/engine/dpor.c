@@ -35,7 +35,7 @@ bool lab_dpor_is_active(void)
     return lab->active == STRATEGY_DPOR || lab_states_is_reduced();
 }
 
-/* That schedule is tried too: the load races with the store. For states: states.c, 8. */
+/* The schedule in which the load comes first is tried too: it races with the store. For states: states.c, 8. */
 bool lab_dpor_leaves_old(void)
 {
     return lab->active == STRATEGY_DPOR || lab->active == STRATEGY_STATES;

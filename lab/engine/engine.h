@@ -272,7 +272,7 @@ typedef struct lab_node {
     uint8_t chosen;
     uint8_t count;       /* choices */
     uint8_t preemptions; /* before this node */
-    uint8_t stayer;      /* bounded: the thread that could go on here; MAX_THREADS: none */
+    uint8_t stayer;      /* bounded: the thread that could continue here; MAX_THREADS: none */
     uint16_t enabled;
     uint16_t backtrack;
     uint16_t done;
@@ -882,12 +882,12 @@ static inline void lab_cycle_sweep_access(void)
 /* states.c */
 void lab_states_clear(void);
 bool lab_states_is_full(void);
-void lab_states_give_up(void); /* the program does what a state does not have */
+void lab_states_give_up(void); /* the program does something that states do not cover */
 void lab_states_note(uint16_t enabled); /* before each decision */
 uint8_t lab_states_pick(lab_node *n, int32_t previous);
 bool lab_states_is_reduced(void);      /* the search tries only what can make a difference */
 void lab_states_see_interrupts(void);  /* the program sends interrupts */
-void lab_states_search_all(void);      /* it must not: the program does what summaries do not have */
+void lab_states_search_all(void);      /* it must not: the program does something that summaries do not cover */
 void lab_states_open(uint32_t node);   /* a new one */
 void lab_states_leave_branch(uint32_t node); /* before the next one */
 void lab_states_leave_node(uint32_t node);   /* after its last one */
@@ -948,7 +948,8 @@ void lab_process_kill(lab_thread *t) __attribute__((noreturn));
 
 /* block.c */
 bool lab_block_wait(uintptr_t address, uint32_t expected, uint64_t deadline, uintptr_t pc);
-/* Part of a step of t, which goes on when another thread wakes it. FALSE: it has timed out, and makes the step of t->op. */
+/* Part of a step of t, which continues when another thread wakes it. FALSE: it has timed out, and makes the step of
+ * t->op. */
 bool lab_block_sleep(lab_thread *t, uintptr_t address, uint32_t queue, uint64_t deadline, uintptr_t pc);
 uint32_t lab_block_wake_address(uintptr_t address, uint32_t count, uintptr_t pc); /* the number of woken threads */
 /* Wakes waiters of one word, and moves others to another: one step. FALSE: the word has another value, and nothing happens. */
@@ -1017,7 +1018,7 @@ uint16_t lab_dpor_awake(const lab_node *n); /* the threads that can run there an
 bool lab_dpor_is_active(void); /* races of steps decide what is tried */
 bool lab_dpor_leaves_old(void); /* c11: an old value is left to the schedule in which the load comes before the newer store */
 uint16_t lab_dpor_sleepers(int32_t previous); /* at a new node: threads whose next step was tried before the steps since */
-/* Those of the threads whose next step commutes with the one that was made at that node. */
+/* The threads of the set whose next step commutes with the step made at the node. */
 uint16_t lab_dpor_commuting(int32_t node, uint16_t set);
 
 /* ends.c */

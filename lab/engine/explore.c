@@ -44,8 +44,8 @@ static bool is_on_shared(const lab_thread *t)
 
 /*
  * A loop that polls under a lock ends only if another thread gets a turn, and its steps have nothing in common with those of
- * a thread that has not begun. Which thread goes on is free: the search tries the other orders where they matter. Not where
- * preemptions are counted or states compared: it would be a preemption, and depends on more than the state.
+ * a thread that has not begun. Which thread continues is free: the search tries the other orders where they matter. Not
+ * where preemptions are counted or states compared: it would be a preemption, and depends on more than the state.
  */
 static bool had_long_turn(void)
 {

@@ -90,7 +90,7 @@ static bool comes_before(uint32_t a, uint32_t b)
            lab->run.ended_at[a] <= lab->run.began[b].at[first->Thread];
 }
 
-/* For states.c: which operations there were, and which precede which. Not in which order they began. */
+/* For states.c: hashes the operations and which of them precede which, not the order in which they began. */
 uint64_t lab_history_hash(void)
 {
     uint64_t hash = 0;

@@ -282,7 +282,7 @@ void lab_memory_snapshot(void)
     forget_snapshot();
     lab->start = lab->run;
     memory->protected_heap_end = (char *)(((uintptr_t)lab->run.heap_top + PAGE - 1) / PAGE * PAGE);
-    /* The heap continues behind the protected part. */
+    /* The heap continues after the protected part. */
     lab->start.heap_top = lab->run.heap_top = memory->protected_heap_end;
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         lab_thread *t = &lab->run.threads[i];
@@ -351,7 +351,7 @@ uint64_t lab_memory_hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Of a word and its address; the sum over any words is a hash of the set. */
+/* Hashes a word and its address; the sum over any words is a hash of the set. */
 static uint64_t hash_word(uint64_t word, uintptr_t address)
 {
     uint64_t x = word * 0x9E3779B97F4A7C15ull + address;

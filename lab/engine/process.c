@@ -9,7 +9,7 @@
 #define KILLED 1u
 #define ENDED  2u
 
-/* Of the explored program, like what it describes: restored before every schedule. */
+/* Part of the explored program, like the processes that it describes: restored before every schedule. */
 static volatile uint32_t process_state[LAB_MAXIMUM_THREADS];
 
 static bool is_noticed_outside(const lab_thread *t)

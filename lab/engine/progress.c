@@ -124,7 +124,7 @@ bool lab_progress_resume(void)
                 fread(lab->nodes, sizeof(lab_node), tree.nodes, file) == tree.nodes;
     fclose(file);
     if (!good) {
-        fprintf(stderr, "lab: %s is not of this program with these options; remove it to start over\n", path);
+        fprintf(stderr, "lab: %s belongs to another program or other options; remove it to start over\n", path);
         exit(2);
     }
     lab->replay_count = tree.nodes;

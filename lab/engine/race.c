@@ -156,7 +156,7 @@ static void look_for_borrowers(const lab_thread *t, uintptr_t address, const lab
         if (old->thread == t->number || old->clock <= t->sync.at[old->thread])
             continue;
         lab_report_place(old->pc, there, sizeof(there));
-        lab_sched_fail(VERDICT_DEAD_FRAME, pc, "thread %c may access $%lx$ at %s when that frame of thread %c has ended",
+        lab_sched_fail(VERDICT_DEAD_FRAME, pc, "thread %c may access $%lx$ at %s after that frame of thread %c has ended",
                        'a' + old->thread, address, there, 'a' + t->number);
     }
 }

@@ -170,7 +170,7 @@ static uint32_t read_position(const lab_c11_event *e)
     return 2 * v->position;
 }
 
-/* Both on the same cell. */
+/* Both events are on the same cell. */
 static bool is_mo_or_rb(const lab_c11_event *a, const lab_c11_event *b)
 {
     if (a == b || !b->writes)
@@ -178,7 +178,7 @@ static bool is_mo_or_rb(const lab_c11_event *a, const lab_c11_event *b)
     return (a->writes && write_position(a) < write_position(b)) || (a->reads && read_position(a) < write_position(b));
 }
 
-/* Both on the same cell. An event reaches those on a higher level than what it needs. */
+/* Both events are on the same cell. An event reaches those that are at least on the level that it needs. */
 static bool is_eco(const lab_c11_event *a, const lab_c11_event *b)
 {
     uint32_t needed = a->writes ? 2 * write_position(a) + 1 : 2 * read_position(a) + 2;
@@ -187,7 +187,7 @@ static bool is_eco(const lab_c11_event *a, const lab_c11_event *b)
     return a != b && level >= needed;
 }
 
-/* Both are accesses. */
+/* Both events are accesses. */
 static bool is_scb(const lab_c11_event *a, const lab_c11_event *b)
 {
     if (a->thread == b->thread && a < b)
@@ -340,7 +340,7 @@ static bool is_strong_after(int32_t version)
     return false;
 }
 
-/* The event that comes next, in the place behind all others. */
+/* The event that comes next, in the place after all others. */
 static lab_c11_event *draft(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
 {
     if (lab->run.c11_events == 2 * MAX_STEPS - 1 || (order == __ATOMIC_SEQ_CST && lab->run.strong == MAX_STRONG))
@@ -370,7 +370,7 @@ static lab_c11_event *draft(const lab_thread *t, uint32_t number, int32_t versio
     return e;
 }
 
-/* By axiom 3. */
+/* Whether axiom 3 permits the version. */
 static bool is_possible(const lab_thread *t, uint32_t number, int32_t version, lab_c11_access access, int order)
 {
     if (lab->versions[version].newer < 0)
@@ -599,10 +599,10 @@ void lab_c11_barrier_all(void)
  * clock advances when it is given to others.
  *
  * Axiom 3 decides nothing about a choice unless an access that is sequentially consistent chooses a version older than a
- * sequentially consistent store. While no thread that makes such accesses of a cell (in any schedule so far) has such a store there
- * still to see, no event that comes later has an edge of psc to one of the past, so the past is in no cycle. Other states are not
- * noted, and a program with sequentially consistent fences is not searched by states. When a cell gets another user, the search
- * starts over.
+ * sequentially consistent store. Take the threads that make such accesses of a cell, in any schedule so far. While none of them
+ * has such a store of the cell still to see, no later event has an edge of psc to a past one, so the past is in no cycle. Other
+ * states are not noted, and a program with sequentially consistent fences is not searched by states. When a cell gets another
+ * user, the search starts over.
  */
 #define MAX_OPEN 64
 #define MAX_USED 1024
@@ -734,7 +734,7 @@ static uint64_t hash_versions(const lab_cell *c, uint32_t base, const open_cells
     return matters ? hash : 0;
 }
 
-/* It has ended, and no thread joins it: api.c. */
+/* A thread that has ended and that no thread joins: api.c. */
 static bool is_gone(const lab_thread *t)
 {
     return t->state == THREAD_DONE && t->from_table;

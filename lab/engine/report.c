@@ -68,7 +68,7 @@ void lab_report_event(lab_op_kind kind, uintptr_t address, size_t size, int orde
     lab_report_callers(e->callers, e->pc);
 }
 
-/* Of an access to more than 8 bytes, where it begins. */
+/* Records an access; one to more than 8 bytes by its first address. */
 void lab_report_access(uintptr_t address, uintptr_t pc)
 {
     lab_past_access *a = &lab->accesses[lab->access_count++ % ACCESSES];
@@ -217,7 +217,7 @@ static void note_frame(place *p, char *function, char *line)
     snprintf(p->outer, PLACE_LENGTH, "%.60s %.90s", base_name(line), function);
 }
 
-/* For each place its address, then two lines per frame. */
+/* Reads each place: its address, then two lines per frame. */
 static void read_places(FILE *pipe)
 {
     char function[512], line[1024];
@@ -343,7 +343,7 @@ static void print_changes(uintptr_t address, uint8_t but)
         fprintf(out, "\n      no other thread has changed it");
 }
 
-/* Of a variable on the heap: what was allocated, and where. */
+/* For a variable on the heap, prints the size of its block and where that was allocated. */
 static void print_origin(uintptr_t address)
 {
     size_t size = 0;

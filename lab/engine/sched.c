@@ -138,7 +138,7 @@ static bool somebody_is_ready(void)
     return false;
 }
 
-/* This was the last one that may come early: the search never sees another one come later, so each is tried instead. */
+/* The last timeout that may come early has come: the search never sees another one later, so each is tried instead. */
 static void try_other_timeouts(const lab_thread *t)
 {
     for (uint32_t i = 0; i < lab->run.thread_count; i++)

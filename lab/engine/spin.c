@@ -7,9 +7,9 @@
  * in between, until it does something else. If it has not after MAX_TURNS, that loop is known to be endless, and the
  * search starts over.
  *
- * A thread that yields (HalGiveWay) says that it waits: the next read of a variable that it has read before counts as a repetition,
- * wherever it is, and the loop does not give up while other threads can run. Only a thread whose loop writes keeps to the number of
- * steps for which it has yielded.
+ * A thread that yields (HalGiveWay) declares that it waits: the next read of a variable that it has read before counts as a
+ * repetition, wherever it is, and the loop does not give up while other threads can run. Only a thread whose loop writes keeps to
+ * the number of steps for which it has yielded.
  */
 #include "engine.h"
 
@@ -31,7 +31,7 @@ static bool is_unchanged(const lab_watched *w)
     return w->cell == lab_cell_pseudo(PSEUDO_CLOCK) ? w->value == lab->run.now : current_value(w) == w->value;
 }
 
-/* By the chain of frame pointers. */
+/* Follows the chain of frame pointers. */
 uint64_t lab_spin_callers(lab_thread *t)
 {
     const uintptr_t *frame = __builtin_frame_address(0);

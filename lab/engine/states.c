@@ -19,9 +19,9 @@
  * The strategy `states` also reduces what is tried at a state, as dpor does (stateful DPOR: Yang, Chen, Gopalakrishnan, Kirby 2008).
  * A step that could have come before an earlier step of the schedule has that tried. Where the search stops at a known state, the
  * steps that follow it are not made. So each state keeps a *summary* of everything that was accessed after it: variable, thread, read
- * or write. A schedule that arrives there compares these accesses with its own steps: where one of them conflicts with a step of
- * another thread that does not precede it in the order of dependent steps, the thread is tried before that step, or every thread if
- * it could not run there.
+ * or write. A schedule that arrives there compares these accesses with its own steps. If an access conflicts with a step of another
+ * thread, and that step does not precede it in the order of dependent steps, the thread of the access is tried before that step; if
+ * it could not run there, every thread is.
  *
  * Which steps of the schedule precede an access that comes after the state? Those that precede the thread itself, and those that
  * precede a step after the state which in turn precedes the access: the thread has acquired a lock by then, and what the last owner
@@ -60,7 +60,7 @@
 #define MAX_ROOM    (256u << 20)
 #define FIRST_INDEX (1u << 12)
 
-/* Of a state. Otherwise: where its summary is; without the reduction VISITED and those threads that slept at each visit; with
+/* The note of a state. Otherwise: where its summary is; without the reduction VISITED and those threads that slept at each visit; with
    bounded-states 1 more than the preemptions with which it was reached. */
 #define FORGOTTEN 0u
 #define VISITED   0x10000u
@@ -388,7 +388,7 @@ static void grow_index(struct lab_state_set *set)
     set->index_size = size;
 }
 
-/* It is written behind the others, and stays there if it is new. */
+/* The summary is written after the others, and stays there if it is new. */
 static uint32_t keep_summary(const access_set *accesses)
 {
     struct lab_state_set *set = lab->states;
@@ -438,7 +438,7 @@ void lab_states_leave_branch(uint32_t node)
     merge(&set->after[node], set->below.of, set->below.count);
 }
 
-/* It has no more branches. */
+/* The node has no more branches. */
 void lab_states_leave_node(uint32_t node)
 {
     struct lab_state_set *set = lab->states;
@@ -491,7 +491,7 @@ static bool is_ordered(int32_t step, const later *l)
     return precedes_past(step, l->written, true) || precedes_past(step, l->read & ~l->written, false);
 }
 
-/* Threads of that set which made a step after that one that precedes the access. */
+/* The enabled threads with a step after this one that precedes the access. */
 static uint16_t find_causes(int32_t step, uint16_t enabled, const later *l)
 {
     uint16_t causes = 0;

@@ -24,7 +24,7 @@
 
 typedef void grid_operation(void);
 
-/* Of the running scenario. */
+/* The shape of the running scenario. */
 static unsigned grid_threads, grid_turns;
 static PKTHREAD grid_users[LAB_MAXIMUM_THREADS];
 

@@ -1,10 +1,10 @@
 /*
  * abstract.c: proven waits as single steps (--abstract).
  *
- * A pushlock, a resource or a barrier waits by the wait engine, whose tens of steps multiply the states of everything above it. With
- * --abstract a call of the engine on an event or a semaphore, or for an alert by thread id, is one step: what the engine's own
- * scenarios show that it looks like to its callers. The object's state stays where it is, in the header's word or in the thread's
- * WaitRegister, and the step is a read-modify-write of that word.
+ * A pushlock, a resource or a barrier waits through the wait engine, whose tens of steps multiply the states of everything above
+ * it. With --abstract a call into the engine on an event or a semaphore, or for an alert by thread id, is one step. It has the
+ * effect for callers that the engine's own scenarios show. The object's state stays where it is, in the header's word or in the
+ * thread's WaitRegister, and the step is a read-modify-write of that word.
  *
  *     signal            SignalState as documented; ends the waits of as many sleepers as it has signals for, the oldest first
  *     wait              consumes, or is queued behind the other sleepers; then the thread is blocked until a signal ends its wait
@@ -20,7 +20,8 @@
  *    it, or both in one compare-exchange; and the thread that ends a wait publishes to the waiter (WakeWord). So the step acquires and
  *    releases the word, and a thread whose wait was ended reads that change with acquire: no edge that the engine does not make. An
  *    alert only releases, and a wait for one only acquires. Nothing is sequentially consistent.
- * 3. Under c11 a step reads the newest value of the word. So does the engine: a read-modify-write stands behind the one it reads.
+ * 3. Under c11 a step reads the newest value of the word. So does the engine: a read-modify-write comes right after the one it
+ *    reads.
  * 4. Inline paths of the library that test the word before they call the engine stay as they are. They consume or signal by a
  *    compare-exchange of the same word, and leave it to the engine where KI_WAITERS is set, as it is here while there are sleepers.
  *
@@ -48,7 +49,7 @@ typedef struct _LABHAL_SLEEPER {
 
 static LABHAL_SLEEPER LabhalSleepers[MAX_THREADS];
 
-/* A change of a word: what is asked, and what comes of it. */
+/* A change of a word: the request and its outcome. */
 typedef struct _LABHAL_CHANGE {
     volatile VOID *Word;
     LONG Adjustment; /* of a semaphore */
@@ -478,7 +479,7 @@ LABHAL_WRAPPED(NTSTATUS, KeWaitForAlertByThreadId, PVOID Hint, PLARGE_INTEGER Ti
     return LabhalWaitForAlert(Timeout, "KeWaitForAlertByThreadId", LABHAL_CALLER);
 }
 
-/* What is not abstracted must not meet what is. */
+/* Calls that are not abstracted must not use objects that are. */
 
 static VOID LabhalRefuseObjects(ULONG Count, PVOID Object[], PCSTR Call, uintptr_t Pc)
 {

@@ -51,7 +51,7 @@ VOID HalPrint(PCSTR Format, ...)
     va_end(Arguments);
 }
 
-/* By the chain of frame pointers. */
+/* Follows the chain of frame pointers. */
 VOID HalPrintStackTrace(PVOID Caller)
 {
     uintptr_t *Frame = __builtin_frame_address(0);

@@ -174,7 +174,7 @@ static void loop_of_loads(atomic_int *own, atomic_int *other, int *sum)
 }
 TWO(rc11_loops, loop_of_loads(&x, &y, &r[0]), loop_of_loads(&y, &x, &r[1]), r[0] == 0 && r[1] == 0, ALLOWED);
 
-/* What is forgotten is gone, and what the store released is not. */
+/* A forgotten value is gone; the data that its store released is not. */
 static int data;
 
 static int read_if(int condition)

@@ -122,7 +122,7 @@ class Workshop:
     """A copy of the sources to change, and the programs built from it."""
 
     def __init__(self, build, folder, keep=False):
-        """keep: what is there is used again."""
+        """keep: uses an existing copy again."""
         self.build = build
         self.folder = Path(folder).resolve()
         self.originals = {}

@@ -42,7 +42,7 @@ def find_sources(root):
 
 
 def sample(every, number):
-    """The same mutants each time, and among them those of every smaller sample."""
+    """Chooses the same mutants each time; a sample contains every smaller one."""
     ordered = sorted(every, key=lambda mutant: digest("|".join(mutant.key)))
     return ordered[:number] if number else ordered
 
@@ -115,7 +115,7 @@ class Results:
 
 class Survey:
     def __init__(self, root, directory, folder, jobs, sources, tests="", scenarios=""):
-        """Of the mutants of sources; tests, scenarios: only those whose names match the expressions."""
+        """Surveys the mutants of sources; tests, scenarios: only those whose names match the expressions."""
         self.root = root
         self.folder = Path(folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -330,7 +330,7 @@ static long change_mask(ucontext_t *context, const long a[6])
     return 0;
 }
 
-/* The kernel has made nothing: the registers are those of the call, and its place is behind the instruction. */
+/* The kernel has made nothing: the registers are those of the call, and its place is after the instruction. */
 static void on_call(int signal, siginfo_t *information, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;

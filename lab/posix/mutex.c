@@ -103,7 +103,7 @@ int lab_posix_mutex_enter(pthread_mutex_t *mutex, const char *call, uintptr_t pc
     return result;
 }
 
-/* By its owner. -1: this is a step. */
+/* The result if the caller owns the mutex already. -1: locking it is a step. */
 static int relock(pthread_mutex_t *mutex, bool tries)
 {
     mutex_state *m = state_of(mutex);

@@ -5,8 +5,8 @@
 #include "../engine/engine.h"
 
 /*
- * The scenarios of this program: those of LAB_SCENARIO in the order of their files; or else one for each function given
- * by name; or else the test cases of GoogleTest or cmocka; or else main.
+ * The scenarios of this program: one for each function given by name; or else those of LAB_SCENARIO in the order of
+ * their files; or else the test cases of GoogleTest or cmocka; or else main.
  */
 const LAB_SCENARIO *const *lab_program_scenarios(void);
 void lab_program_add_function(const char *name);

@@ -67,7 +67,7 @@ static uint32_t living(pthread_t thread, const char *call, uintptr_t pc)
         return NO_THREAD;
     const lab_posix_thread *p = &lab_posix_threads[number];
     if (p->joined || (p->detached && lab->run.threads[number].state == THREAD_DONE))
-        lab_sched_fail(VERDICT_MISUSE, pc, "%s: thread %c %s, so this is no thread any more", call, 'a' + (int)number,
+        lab_sched_fail(VERDICT_MISUSE, pc, "%s: thread %c %s, so its id is no longer valid", call, 'a' + (int)number,
                        p->joined ? "was joined" : "was detached and has ended");
     return number;
 }
@@ -253,7 +253,7 @@ int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *lib
     return 0;
 }
 
-/* For the thread that ends the process. */
+/* Runs the exit functions of the thread that ends the process. */
 void lab_posix_run_exits(void)
 {
     run_exits(&lab_posix_threads[lab->current->number]);

@@ -122,7 +122,7 @@ static uint64_t random_of(scale_thread *t)
     return t->random >> 40;
 }
 
-/* Of varying length, so that processors do not run in lockstep. */
+/* Takes varying times, so that processors do not run in lockstep. */
 static void do_something_else(scale_thread *t)
 {
     machine_pass(LEAST_BETWEEN + random_of(t) % (MOST_BETWEEN - LEAST_BETWEEN));

@@ -22,7 +22,7 @@ static const char usage[] =
     "usage: lab-scale [options]\n"
     "  --processors N,...     of the machine, 1 to 2560 (default 1,2,8,64,512,2560)\n"
     "  --nodes N              NUMA nodes, among which the processors are divided (default 1)\n"
-    "  --lock TEXT            only locks whose name has it\n"
+    "  --lock TEXT            only locks whose names contain it\n"
     "  --acquisitions N       acquisitions to count (default: 250 to 2000, more where they are cheap)\n"
     "  --lines                shows which code transferred which memory\n"
     "  --json                 all counts, as JSON\n"
@@ -191,7 +191,7 @@ static void parse(int argc, char **argv, options *o)
     }
 }
 
-/* By size, then by lock: the big ones last. */
+/* Ordered by size, then by lock: the big ones last. */
 static size_t make_cells(const options *o, cell *cells)
 {
     size_t count = 0;

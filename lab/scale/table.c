@@ -90,7 +90,7 @@ void print_tables(const options *o, const cell *cells, size_t count)
     print_table("Lines transferred between caches for one acquisition and release", lock_transfers, o, cells, count);
     if (o->nodes > 1)
         print_table("\nOf these, between nodes", lock_crossings, o, cells, count);
-    print_table("\nCycles of the machine for one: cycles of parallel processors count once", cycles, o,
+    print_table("\nCycles of the machine for one; cycles of parallel processors count once", cycles, o,
                 cells, count);
 }
 

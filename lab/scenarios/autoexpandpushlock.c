@@ -189,7 +189,7 @@ static void second_is_next(void)
 LAB_SCENARIO(auto_expand_made_while_freed, .Setup = made_first, .Threads = {make_second, free_first},
              .Finish = second_is_next);
 
-/* A lock that reuses the words of a freed lock comes after everything that was done with that one. */
+/* A lock that reuses the words of a freed lock is ordered after all operations on the freed one. */
 static int uses[9];
 
 static void make_and_free(void)

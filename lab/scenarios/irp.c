@@ -216,7 +216,7 @@ static void remove_by_context(void)
         complete(irp, STATUS_SUCCESS);
 }
 
-/* What is not completed is in the queue, and can still be removed. */
+/* A request that is not completed is in the queue, and can still be removed. */
 static void drained(void)
 {
     if (result[0] == STATUS_PENDING)

@@ -73,7 +73,7 @@ static void is_a_lock(void)
 }
 LAB_SCENARIO(rw_spin_lock_history, .Threads = {recorded_upgrader, recorded_trier}, .Finish = is_a_lock);
 
-/* By number: the entry is the processor's. */
+/* A lock acquired by its number: the entry is the processor's. */
 #define NUMBER LockQueueUnusedSpare15
 
 static void numbered_locker(void)

@@ -144,8 +144,8 @@ LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter,
 LAB_SCENARIO(wo_alert_c11, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once,
              .Model = "c11");
 
-/* An APC that is withdrawn while the thread that queued it ends the wait. The wait must not go on with a record that the world
-   has let go of: the setter would not wake it. */
+/* An APC that is withdrawn while the thread that queued it ends the wait. The wait must not continue with a record that the
+ * world has released: the setter would not wake it. */
 static KAPC apc;
 
 static VOID no_kernel_routine(PKAPC self, PKNORMAL_ROUTINE *normal_routine, PVOID *normal_context, PVOID *argument1,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Waits that are single steps (--abstract) lose nothing of what is built on them: each scenario ends in the same states of memory as
+"""Waits that are single steps (--abstract) hide nothing of the code built on them: each scenario ends in the same states of memory as
 with the wait engine's own code. usage: abstract.py PROGRAM SECONDS SCENARIO:MODEL..."""
 
 import json

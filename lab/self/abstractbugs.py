@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bugs planted in what waits are found although the waits are single steps (--abstract). Each is a change of one line of the
+"""Bugs planted in code that waits are found although its waits are single steps (--abstract). Each is a change of one line of the
 library. usage: abstractbugs.py BUILD"""
 
 import sys

@@ -56,7 +56,7 @@ def graphs(program, root):
     for scenario, pattern in GRAPHS.items():
         verdict = "livelock" if scenario == "spinlock" else "deadlock"
         part = found.get(scenario, "")
-        yield f"  {verdict}: " in part and re.search(pattern, part) is not None, f"{scenario}: who has it"
+        yield f"  {verdict}: " in part and re.search(pattern, part) is not None, f"{scenario}: the owner"
 
 
 def in_gdb(program, path, token):
@@ -102,11 +102,11 @@ def main():
                 results.append((token and in_gdb(program, path, token.group(1)), f"{scenario}: and in gdb"))
     results += graphs(program, root)
     code, output = lab(program, "--replay", "account@sc,p2:zz", str(root / "examples" / "lab" / "account.c"))
-    results.append((code != 0 and code != 1, "a token that is none is refused"))
+    results.append((code != 0 and code != 1, "an invalid token is refused"))
     code, output = lab(program, "--help", str(root / "examples" / "lab" / "account.c"))
     results.append((code == 0 and "--scale" in output and "--replay TOKEN" in output, "--help has the explorer's options"))
     code, output = lab(program, "nothing.c")
-    results.append((code != 0, "a file that is not there is an error"))
+    results.append((code != 0, "a missing file is an error"))
     code, output = lab(program, "--scale", "--lock", "queued", "--processors", "1,4", "--json")
     counted = json.loads(output) if code == 0 else []
     results.append(([c["processors"] for c in counted] == [1, 4], "--scale counts"))

@@ -96,7 +96,7 @@ def several_files():
     code, said = lab("--function", "one_way", *files)
     check(code == 0 and "one_way" in said and "exhaustive" in said, "--function", said)
     code, said = lab("--function", "another_way", *files)
-    check(code == 2 and "another_way" in said, "a function that is not there is named", said)
+    check(code == 2 and "another_way" in said, "a missing function is named", said)
     code, said = lab("--calls", "--seconds", "1", examples / "philosophers.c")
     part = said.split("replay:")[0]
     check("KeWaitForSingleObject" in part and " cas " not in part and " load " not in part, "--calls folds what a call does", said)
@@ -123,7 +123,7 @@ def cmocka():
 
 
 def system_calls():
-    """Those inside the C library, too. Without the kernel's dispatch only the functions of lab/posix are watched."""
+    """System calls inside the C library are watched, too. Without the kernel's dispatch only the functions of lab/posix are watched."""
     names = {1: r"popen \(clone3?\)", 2: r"(\w*system \()?clone3?\)?", 3: r"eventfd_read \(read of something that is not a regular file\)",
              4: r"write \(write to something that is not a regular file\)", 5: "pause"}
     for part, name in names.items():
@@ -177,7 +177,7 @@ def mistakes(folder):
     code, said = lab(folder / "undefined.c")
     check(code != 0 and "not_here" in said and "FAILED" not in said, "an undefined function is the linker's error, not a crash", said)
     code, said = lab("absent.c")
-    check(code == 2 and "absent.c" in said, "a file that is not there is named", said)
+    check(code == 2 and "absent.c" in said, "a missing file is named", said)
     order = [line.rstrip() for line in lab("--list", root / "lab" / "self" / "graphs.c")[1].splitlines()]
     text = (root / "lab" / "self" / "graphs.c").read_text(encoding="utf-8")
     places = [text.index(name) for name in order if name in text]

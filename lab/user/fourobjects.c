@@ -344,7 +344,7 @@ FOUR_SCENARIO(pool_4x2_work_released, work_releaser, work_releaser, work_release
 FOUR_SCENARIO(pool_4x2_of_one_thread, work_poster, work_poster, work_poster, release_pool, .Setup = make_pool,
               .Finish = each_posted_ran);
 
-/* A timer that is set runs, or the next call that sets or resets it returns that it was cancelled. */
+/* A timer that was set runs its callback, or the next call that sets or resets it reports that it was cancelled. */
 static VOID timer_callback(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_TIMER item)
 {
     UNREFERENCED_PARAMETER(instance);

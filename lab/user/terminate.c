@@ -54,7 +54,7 @@ static void setter(void)
     KeSetEvent(&event, IO_NO_INCREMENT, FALSE);
 }
 
-/* By the victim, in time, or by the other thread. */
+/* Either the victim, in time, or the other thread has consumed the signal. */
 static void is_consumed(void)
 {
     LabAssert(got == 1 && KeReadStateEvent(&event) == 0);

@@ -28,7 +28,7 @@ static int is_granted(ULONG number)
     return WoIsGranted(&view[number], waiter[number], &status);
 }
 
-/* Of a wait that was begun: sleeps until it is granted, and expires timers. */
+/* Continues a wait that was begun: sleeps until it is granted, and expires timers. */
 static NTSTATUS await_grant(ULONG number)
 {
     PWO_VIEW own = &view[number];
@@ -181,7 +181,7 @@ static void pulse(void)
 LAB_SCENARIO(world_pulse_killed, .Setup = setup_notification_event, .Threads = {pulse, repair_once}, .Finish = both_or_none,
              .Kills = 1);
 
-/* A timer that is set wakes its waiters, which sleep until a time that is not the timer's any more. */
+/* Setting a timer wakes its waiters, which sleep until the old due time. */
 static void setup_timer(void)
 {
     make_waiters();

@@ -120,7 +120,7 @@ static void own_and_die(void)
     PWO_VIEW own = become(1);
     LabAssert(wait_for(own, waiter[1], &object, 1, WoWaitAny) >= 0);
     __atomic_store_n(&inside, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&view[1].World->Bucket[0], 1, __ATOMIC_RELAXED); /* a store to what is shared: may be killed here */
+    __atomic_store_n(&view[1].World->Bucket[0], 1, __ATOMIC_RELAXED); /* a store to shared memory: may be killed here */
     __atomic_store_n(&inside, 0, __ATOMIC_RELAXED);
     WoReleaseMutant(own, object, waiter[1], FALSE, &previous);
     LabLeaveProcess();

@@ -1,6 +1,6 @@
 /*
- * shim.h: what the drivers have in place of the library's headers and of the host. A name that stands here, or in a driver
- * before its line `//! take`, is not taken from src.
+ * shim.h: what the drivers have in place of the library's headers and of the host. A name that is defined here, or in a
+ * driver before its line `//! take`, is not taken from src.
  *
  * GENMC is defined when GenMC runs the driver. Then a wait is a loop: GenMC cuts it, and with -check-liveness reports
  * one that cannot end. Elsewhere it is a futex, so the explorer reports a wakeup that is lost.

@@ -106,7 +106,7 @@ typedef struct _EXP_POOL_TAG {
     EXP_POOL_STRIPE Stripe[EXP_POOL_STRIPES];
 } EXP_POOL_TAG, *PEXP_POOL_TAG;
 
-/* What a debugger reads; the table is one more row long, for the overflow. */
+/* Read by the debugger. The table has one more row, for the overflow. */
 #define EXP_POOL_LAYOUT sizeof(EXP_POOL_TAG), sizeof(EXP_POOL_STRIPE), EXP_POOL_TAGS, EXP_POOL_STRIPES
 
 #ifdef INTERLOCK_HOST

@@ -315,7 +315,7 @@ static ULONG ExpNextLog(ULONG State)
     return Log < Most ? Log : Most;
 }
 
-/* By a sharer of LocalLock. */
+/* Called by a sharer of LocalLock. */
 static VOID ExpGrow(PEX_PUSH_LOCK_AUTO_EXPAND PushLock)
 {
     ULONG State = ExpAutoExpandState(PushLock);

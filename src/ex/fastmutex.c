@@ -1,7 +1,7 @@
 /*
  * fastmutex.c: fast mutexes and guarded mutexes.
  *
- * Count and the gap behind it are one word:
+ * Count and the padding after it are one word:
  *
  *      63          53 52         35  34  33  32  31                              0
  *     +--------------+-------------+---+---+---+---------------------------------+
@@ -62,9 +62,9 @@
 #define EXP_OPEN ((ULONG64)1 << 32)
 #define EXP_WOKEN ((ULONG64)2 << 32)
 #define EXP_GRANTED ((ULONG64)4 << 32)
-#define EXP_STARVING ((ULONG64)1 << 35) /* one of them */
+#define EXP_STARVING ((ULONG64)1 << 35) /* one starving waiter */
 #define EXP_STARVING_MASK ((ULONG64)0x3ffff << 35)
-#define EXP_OVERTAKEN ((ULONG64)1 << 53) /* once */
+#define EXP_OVERTAKEN ((ULONG64)1 << 53) /* one acquire past the waiters */
 #define EXP_OVERTAKEN_MASK ((ULONG64)0x7ff << 53)
 #define EXP_ABOVE_COUNT ((ULONG64)0xffffffff << 32)
 

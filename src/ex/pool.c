@@ -154,7 +154,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
     HalFree((PUCHAR)P - Header->Offset);
 }
 
-/* Forms of the two. */
+/* Other forms of allocating and freeing. */
 
 PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes)
 {
@@ -181,7 +181,7 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
         PCPOOL_EXTENDED_PARAMETER Parameter = &ExtendedParameters[i];
         if (!Parameter->Optional && Parameter->Type != PoolExtendedParameterPriority &&
             Parameter->Type != PoolExtendedParameterNumaNode) {
-            Tag = 0; /* refused as that is */
+            Tag = 0; /* tag 0 is refused */
         }
     }
     return ExAllocatePool2(Flags, NumberOfBytes, Tag);

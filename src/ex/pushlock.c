@@ -88,7 +88,7 @@ static ULONG_PTR ExpReadPushLock(volatile ULONG_PTR *Lock)
 }
 
 /* acq_rel: acquires pair with releases, and a pushed block's contents with the walk of the chain. On failure relaxed:
-   the value is only compared and exchanged again; a walk of the chain reads the word anew. */
+   the value is only compared and exchanged again; a walk of the chain reads the word again. */
 static BOOLEAN ExpChangePushLock(volatile ULONG_PTR *Lock, ULONG_PTR *Value, ULONG_PTR New)
 {
     return __atomic_compare_exchange_n(Lock, Value, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -148,7 +148,7 @@ static __attribute__((no_sanitize("address"))) PEXP_WAIT_BLOCK ExpCheckNewestBlo
     return Newest;
 }
 
-/* By the owner of K. */
+/* Called by the owner of K. */
 static PEXP_WAIT_BLOCK ExpOptimizeChain(volatile ULONG_PTR *Lock, ULONG_PTR Value)
 {
     PEXP_WAIT_BLOCK Newest = ExpCheckNewestBlock(Lock, Value);
@@ -313,7 +313,7 @@ static VOID ExpPassOnPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METH
 
 /* Releasing. */
 
-/* By the only owner of a lock with waiters. FALSE: *Value has changed. */
+/* Called by the only owner of a lock with waiters. FALSE: *Value has changed. */
 static BOOLEAN ExpTryReleaseWaited(volatile ULONG_PTR *Lock, ULONG_PTR *Value, BOOLEAN Exclusive,
                                    const EXP_PUSH_LOCK_METHODS *Methods)
 {

@@ -68,7 +68,7 @@ VOID ExpReleasePushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *M
 VOID ExpConvertPushLockToShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 BOOLEAN ExpTryConvertPushLockToExclusive(volatile ULONG_PTR *Lock);
 
-/* By the owner of an outer lock that every thread acquires first. Turns (ke/fairness.h) are counted there, not here. */
+/* Called by the owner of an outer lock that every thread acquires first. Turns (ke/fairness.h) are counted there, not here. */
 VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 VOID ExpReleaseInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHODS *Methods);
 
@@ -88,7 +88,7 @@ FORCEINLINE EXP_WAIT_STATE ExpStateOfBlock(PEXP_WAIT_BLOCK Block)
 extern const EXP_PUSH_LOCK_METHODS ExpPushLockMethods;
 const EXP_PUSH_LOCK_METHODS *ExpMethodsFor(ULONG Flags);
 
-/* Of a lock that consists of several pushlocks: Word stands for it in the lock order. */
+/* For a lock that consists of several pushlocks: Word stands for it in the lock order. */
 VOID ExpWatchAcquire(PEX_PUSH_LOCK Word, ULONG Flags, KI_ORDER_MODE Mode, PVOID Site);
 VOID ExpWatchRelease(PEX_PUSH_LOCK Word, ULONG Flags);
 

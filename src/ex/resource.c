@@ -189,7 +189,7 @@ static VOID ExpLinkOwner(PERESOURCE Resource, PEXP_OWNER Owner, PKTHREAD Thread)
     ExpCountOwners((ERESOURCE_THREAD)Thread, 1);
 }
 
-/* Apart, like ExpGiveBackOwnerRecord, so that releasing a resource with one owner saves fewer registers. */
+/* Out of line, like ExpGiveBackOwnerRecord, so that releasing a resource with one owner saves fewer registers. */
 static DECLSPEC_NOINLINE VOID ExpUnlinkOwner(PEXP_OWNER Owner)
 {
     ExpCountOwners(Owner->Entry.OwnerThread, -1);
@@ -326,7 +326,7 @@ static DECLSPEC_NOINLINE VOID ExpRefuseFastResource(PERESOURCE Resource, ULONG_P
     }
 }
 
-/* For functions that also accept fast resources, if they were initialized for that. */
+/* Called by functions that also accept fast resources, if those were initialized for that. */
 static VOID ExpCheckAnyResource(PERESOURCE Resource)
 {
     if (__builtin_expect(Resource->Reserved2 != NULL, 0)) {

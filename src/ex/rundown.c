@@ -17,8 +17,8 @@
  * the sum over all slots is the number of holders.
  *
  * 1. Bit 0 is set once. From then on no acquire through that slot succeeds.
- * 2. The first waiter exchanges its block into every slot and adds up the counts that it finds. Holders that release
- *    meanwhile through a slot that has the block decrement the block's count, which may fall below zero. Then the
+ * 2. The first waiter exchanges its block into every slot and adds up the counts that it finds. A holder that releases
+ *    meanwhile through a slot with the block in it decrements the block's count, which may fall below zero. Then the
  *    waiter adds its sum to the block: from then on the count is the number of remaining holders. Before that no
  *    release makes it zero, because only releases have changed it.
  * 3. The release that takes the block's count to zero is the last one. It marks every slot as run down, the first one
@@ -48,15 +48,15 @@
  * 12. They stay closed, even when the reference is reinitialized: a thread that found them closed may still be about to
  *     change a slot by compare-exchange, which would lose a concurrent plain addition.
  * 13. The additions of 11 are inline in the program too (ex.h), which finds the thread's area of the host by Area. A
- *     thread sanitizer sees no sections, so instrumented code calls the functions; so it does in the explorer, whose
- *     sections are simulated, and where Area is 0. The order of the members is fixed.
+ *     thread sanitizer sees no sections, so instrumented code calls the functions. So does code in the explorer, whose
+ *     sections are simulated, and all code if Area is 0. The order of the members is fixed.
  */
 #include "exp.h"
 
 #include "../hal/section.h"
 #include "../ke/fork.h"
 
-/* A slot is the only thing on its line where there is more than one. */
+/* Where there are several slots, each has a line of its own. */
 typedef union _EXP_RUNDOWN_SLOT {
     EX_RUNDOWN_REF Ref;
     UCHAR Line[SYSTEM_CACHE_ALIGNMENT_SIZE];
@@ -123,7 +123,7 @@ static BOOLEAN ExpAcquireRundown(PEX_RUNDOWN_REF Slot, ULONG Count)
     return ExpIsInheritedRundown(Word) ? ExpAcquireInheritedRundown(Slot, Count, Word) : FALSE;
 }
 
-/* Apart, like ExpReleaseInheritedRundown, so that the path without waiters needs no stack frame. */
+/* Out of line, like ExpReleaseInheritedRundown, so that the path without waiters needs no stack frame. */
 static DECLSPEC_NOINLINE BOOLEAN ExpAcquireInheritedRundown(PEX_RUNDOWN_REF Slot, ULONG Count, ULONG_PTR Word)
 {
     ExpDropInheritedRundown(Slot, Word);

@@ -12,7 +12,7 @@
 #include "../hal/hal.h"
 
 static volatile ULONG ExpProcessResolution; /* in 100 ns; 0: none */
-static volatile ULONG ExpDriverResolution;  /* the finest since there was none */
+static volatile ULONG ExpDriverResolution;  /* the finest request since there was none */
 static ULONG ExpDriverRequests;
 static KI_LOCK ExpResolutionLock; /* for the two above */
 
@@ -189,7 +189,7 @@ VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment)
 
 #define EXP_LONGEST_ROUTINE 128
 
-/* Those that the kernel and the HAL export; the other exports of this library are user mode's. */
+/* Routines that the kernel and the HAL export; the other exports of this library are user mode's. */
 static const PCSTR ExpRoutinePrefixes[] = {"Dbg", "Ex", "Hal", "Io", "Kd", "Ke", "Mm", "Nt", "Ob",
                                            "Probe", "Ps", "Rtl", "vDbg", "Zw"};
 

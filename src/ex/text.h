@@ -19,9 +19,9 @@
 
 #include <stdarg.h>
 
-/* A character outside a conversion is copied. */
+/* An unknown conversion: its letter is copied. */
 #define EXP_FORMAT_NT 0x0
-/* It is a failure. */
+/* An unknown conversion is a failure. */
 #define EXP_FORMAT_STRICT 0x1
 
 /* Where text goes: it is counted in full, in units of its kind, and stored as far as there is room. */
@@ -52,9 +52,9 @@ SIZE_T ExpFormatWideString(PWSTR Buffer, SIZE_T Room, PCWSTR Format, va_list Arg
 
 /*
  * Converts Length units of Source and returns how many the whole result has; stores the characters that fit into Room.
- * Malformed input (a byte that begins no character, a truncated or overlong sequence, a surrogate in UTF-8, half of a
- * surrogate pair) becomes U+FFFD, in UTF-8 one for each maximal piece that could have begun a character, and sets
- * *Invalid, unless that is NULL.
+ * Malformed input becomes U+FFFD and sets *Invalid, unless that is NULL: a byte that begins no character, a truncated or
+ * overlong sequence, a surrogate in UTF-8, half of a surrogate pair. In UTF-8 each maximal piece that could have begun a
+ * character becomes one U+FFFD.
  */
 SIZE_T ExpUtf8ToWide(PCCH Source, SIZE_T Length, PWCH Target, SIZE_T Room, PBOOLEAN Invalid);
 SIZE_T ExpWideToUtf8(PCWCH Source, SIZE_T Length, PCHAR Target, SIZE_T Room, PBOOLEAN Invalid);

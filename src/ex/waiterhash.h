@@ -9,7 +9,7 @@
  *
  *        head -> a1 a2 a3 a4 -> b1 -> c1 c2 -> head        a1 <=> a4   b1 <=> b1   c1 <=> c2
  *
- *    So a search steps over all waiters of another key at once, a new waiter is linked behind the youngest, and any waiter
+ *    So a search steps over all waiters of another key at once, a new waiter is linked after the youngest, and any waiter
  *    leaves in a few steps. The cost of a wait or wake depends on the number of other keys in the bucket, not on the number of
  *    their waiters. Usually it does not depend on those either: Signs has a bit for each key that was added since the bucket
  *    was last empty, and distinguishes most other keys without an access to the stacks of the waiters.
@@ -40,7 +40,7 @@ typedef struct _EXP_WAITER {
     BOOLEAN Listed;               /* as is this */
 } EXP_WAITER, *PEXP_WAITER;
 
-/* As many as there are threads before their table grows: a waiter is a thread. */
+/* One for each thread slot before the table of threads grows, because each waiter is a thread. */
 #define EXP_WAITER_BUCKETS 4096
 
 typedef struct _EXP_WAITER_BUCKET {
@@ -49,7 +49,7 @@ typedef struct _EXP_WAITER_BUCKET {
     volatile ULONG Count;  /* in the list; written under the lock */
     LIST_ENTRY WaiterList;
     ULONG64 Signs;         /* see 2; 0 if Count is */
-    /* Of address waits: see rtl/addresswait.c. */
+    /* Used by address waits: see rtl/addresswait.c. */
     ULONG QuietsEnded;            /* under the lock */
     volatile ULONG BarrierMade;
     volatile ULONG VainWakes;

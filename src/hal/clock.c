@@ -126,7 +126,7 @@ static volatile ULONG HalpSleeper;
  */
 static volatile ULONG64 HalpPacerDue;
 static volatile ULONG HalpPacerRequests;
-static BOOLEAN HalpPacerRuns; /* the sleeper's own */
+static BOOLEAN HalpPacerRuns; /* only the sleeper uses it */
 
 /* acq_rel: pairs with the exchange of the other side, see 1 above */
 static HALP_SLEEP HalpExchangeSleeper(HALP_SLEEP New)

@@ -208,7 +208,7 @@ VOID HalpCloseKeeper(VOID)
     }
     HalpCloseIfSame(&HalpKeeper.Guard, &HalpKeeper.GuardId);
     HalpCloseIfSame(&HalpKeeper.GuardWriter, &HalpKeeper.GuardId);
-    /* even from here on, even after an open that failed; release: pairs with the acquire in HalpIsGeneration */
+    /* an even number from here on, also if the open fails; release: pairs with the acquire in HalpIsGeneration */
     __atomic_store_n(&HalpKeeper.Generation, (HalpKeeper.Generation | 1) + 1, __ATOMIC_RELEASE);
 }
 

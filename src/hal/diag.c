@@ -125,7 +125,7 @@ static BOOLEAN HalpHasAddress(const ElfW(Sym) *Symbol, ULONG64 Address)
            Symbol->st_shndx != SHN_UNDEF && Address - Symbol->st_value < Symbol->st_size;
 }
 
-/* Of the file's symbols that have the address, the smallest. */
+/* The smallest of the file's symbols that contain the address. */
 static BOOLEAN HalpSearchFile(int File, ULONG64 Address, PHALP_SYMBOL Found)
 {
     ElfW(Shdr) Table = {.sh_type = SHT_NULL}, Names;
@@ -171,7 +171,7 @@ static BOOLEAN HalpFindSymbol(const HALP_OBJECT *Object, ULONG64 Address, PHALP_
     return Found;
 }
 
-/* Names Sought, with the offset of Address from its beginning. */
+/* Writes the name of the symbol that contains Sought, and the offset of Address from its beginning. */
 static BOOLEAN HalpNameAddress(ULONG64 Sought, ULONG64 Address, PSTR Buffer, SIZE_T Size)
 {
     HALP_OBJECT Object;

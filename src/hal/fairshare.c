@@ -67,7 +67,7 @@ static struct {
     volatile ULONG ThreadsBefore __attribute__((aligned(SYSTEM_CACHE_ALIGNMENT_SIZE))); /* read by all, seldom written */
 } HalpContending __attribute__((aligned(SYSTEM_CACHE_ALIGNMENT_SIZE)));
 
-/* For the first time in that period. A thread that is counted in the wrong one of two periods does no harm. */
+/* Counts a thread for the first time in the period. A thread that is counted in the wrong one of two periods does no harm. */
 static VOID HalpCountContender(ULONG Period)
 {
     ULONG Last = __atomic_load_n(&HalpContending.Period, __ATOMIC_RELAXED);

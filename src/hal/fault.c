@@ -43,7 +43,7 @@ TRY_READ("ld a0, 0(a0)", "li a1, 1", "li a0, 0\nli a1, 0");
 #define CONTEXT_ADDRESS(Context) ((Context)->uc_mcontext.__gregs[REG_A0])
 #define ADDRESS_MASK MAXULONG_PTR
 #else
-#error "fault.c: this machine has no read that may fault."
+#error "fault.c: no code for a read that may fault on this machine."
 #endif
 
 HAL_READ HalpTryRead(PVOID volatile *Address); /* begins with the load */

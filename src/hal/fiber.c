@@ -30,7 +30,8 @@
             ".size HalpSwitchStack, . - HalpSwitchStack\n"                                                            \
             ".popsection\n")
 
-/* The outermost frame of a fiber: calls the second preserved register with the first one, and has no caller. */
+/* The outermost frame of a fiber: calls the function in the second preserved register with the first one as
+ * argument, and has no caller. */
 #define ENTRY_FUNCTION(NoCaller, Call)                                                                                \
     __asm__(".pushsection .text\n"                                                                                    \
             ".balign 16\n"                                                                                            \
@@ -40,7 +41,8 @@
             ".size HalpEnterFiber, . - HalpEnterFiber\n"                                                              \
             ".popsection\n")
 
-/* SAVED_WORDS are on the stack of a fiber that does not run; the words of the two registers and of the return address. */
+/* SAVED_WORDS: on the stack of a fiber that does not run. WORD_OF_: where among them the two registers and the
+ * return address are. */
 #if defined(__x86_64__)
 SWITCH_FUNCTION("pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15",
                 "movq %rsp, (%rdi)\nmovq %rsi, %rsp",
@@ -87,7 +89,7 @@ ENTRY_FUNCTION("ra", "mv a0, s0\njalr s1\nebreak");
 #define WORD_OF_START 1
 #define WORD_OF_RETURN 12
 #else
-#error "fiber.c: this machine has no switch."
+#error "fiber.c: no code to switch stacks on this machine."
 #endif
 
 /* Not every C library has them. */
@@ -448,7 +450,7 @@ static NTSTATUS HalpWriteRegisters(ucontext_t *Host, const CONTEXT *Context)
         HalpWriteControl(Register, Context);
     }
     if ((Context->ContextFlags & PART(CONTEXT_FLOATING_POINT)) && Host->uc_mcontext.fpregs != NULL) {
-        /* the area behind the registers is the host's own */
+        /* the area after the registers is the host's own */
         memcpy(Host->uc_mcontext.fpregs, &Context->FltSave, FIELD_OFFSET(XMM_SAVE_AREA32, Reserved4));
     }
     return STATUS_SUCCESS;

@@ -41,7 +41,7 @@ typedef struct _HAL_DISPATCH {
 extern HAL_DISPATCH HalDispatch;
 extern ULONG HalTickLength; /* in units of interrupt time */
 
-/* The thread that runs, or NULL before it was adopted. */
+/* The running thread; NULL before it is adopted. */
 struct _KTHREAD;
 extern __thread struct _KTHREAD *HalCurrentThread __attribute__((tls_model("initial-exec")));
 
@@ -119,9 +119,9 @@ FORCEINLINE VOID HalPrefetchForWrite(const volatile VOID *Word)
 #endif
 }
 VOID HalPauseFor(ULONG Pauses);
-/* Pauses for others to write Word, then reads it: roughly how many of NT's cycles that took. FALSE: nobody wrote. */
+/* Pauses for others to write Word, then reads it: roughly how many of NT's cycles that took. FALSE: no thread wrote. */
 BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles);
-/* The time that a line of a distant core takes, averaged over what was noted. 0: not known yet. */
+/* The time that a line of a distant core takes, averaged over the noted ones. 0: not known yet. */
 VOID HalNoteFarLine(ULONG Cycles);
 ULONG HalFarLineCycles(VOID);
 ULONG HalYieldsBeforeSleep(VOID);                   /* how often to yield before it is better to sleep */
@@ -136,7 +136,7 @@ typedef struct _HAL_TURN {
     ULONG Period;      /* in which it was last counted among those that contend */
 } HAL_TURN, *PHAL_TURN;
 VOID HalCountContention(PHAL_TURN Turn);
-VOID HalDisperseCrowd(VOID); /* a thread has found a lock held that it wants to share */
+VOID HalDisperseCrowd(VOID); /* a thread wants to share a lock that it has found held */
 BOOLEAN HalIsCrowded(VOID); /* dozens of threads to a processor contend for locks */
 /* Sleep and wake on a word that processes share. As HalDispatch.Wait and Wake, but a word whose memory was unmapped is
    a spurious wakeup. */
@@ -369,8 +369,8 @@ VOID HalQuerySharedPlace(PHAL_SHARED_PLACE Place);
 NTSTATUS HalMapSharedFile(const HAL_SHARED_FILE *Wanted, PHAL_SHARED_MAPPING Mapping);
 BOOLEAN HalIsSharedFile(PCSTR Path, BOOLEAN Machine); /* one that HalMapSharedFile would map */
 VOID HalUnmapSharedFile(PVOID Memory, SIZE_T AddressSpace);
-/* HalMapSharedFile maps for reading what is behind the end of the file. After the file has grown: the first Size bytes, at least,
-   can be written. */
+/* HalMapSharedFile maps what is beyond the end of the file read-only. After the file has grown, this makes at least the first
+ * Size bytes writable. */
 VOID HalMakeSharedWritable(PVOID Memory, SIZE_T Size);
 /* Grows it to Size bytes, all of which the host has room for. FALSE also if there is another file at Path. */
 BOOLEAN HalGrowSharedFile(PCSTR Path, const HAL_FILE_ID *File, ULONG64 Size);
@@ -557,7 +557,7 @@ BOOLEAN HalIsOnStack(const HAL_FIBER *Fiber); /* does the caller run on its stac
 /* In Callbacks.Interrupt: the registers of the interrupted code, restored when the callback returns; else NULL. */
 extern __thread PVOID HalInterruptFrame __attribute__((tls_model("initial-exec")));
 
-/* Of a stopped thread, as Context->ContextFlags says. STATUS_NOT_SUPPORTED: not on this machine. */
+/* Reads the registers of a stopped thread that Context->ContextFlags names. STATUS_NOT_SUPPORTED: not on this machine. */
 NTSTATUS HalReadFrame(PVOID Frame, PCONTEXT Context);
 /* A new instruction without a new stack pointer begins a function: the stack is aligned for that, below the red zone. */
 NTSTATUS HalWriteFrame(PVOID Frame, const CONTEXT *Context);

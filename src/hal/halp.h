@@ -203,7 +203,7 @@ BOOLEAN HalpPassOn(HALP_PREDECESSOR *Predecessor, int Signal, siginfo_t *Informa
 #elif defined(__riscv) && __riscv_xlen == 64
 #define HALP_CONTEXT_INSTRUCTION(Context) ((Context)->uc_mcontext.__gregs[REG_PC])
 #else
-#error "halp.h: this machine's program counter is not known."
+#error "halp.h: no code to read the program counter on this machine."
 #endif
 
 /*

@@ -38,9 +38,8 @@
  * miss the rest twice in 10^9 suspensions; they take two seconds of running. The time between two of them varies, so
  * that they do not synchronize with the program's loop.
  *
- * If the host has no timer (HalLaterRefused), the caller has another way.
- * In a program that is linked with the C library statically the two cannot be distinguished: the thread stops where it
- * is.
+ * If the host has no timer (HalLaterRefused), the caller falls back to another way. In a program that is linked with the
+ * C library statically the two cannot be distinguished: the thread stops where it is.
  */
 
 #define SHORTEST_RETRY 25000    /* nanoseconds: many times what malloc takes */
@@ -143,7 +142,7 @@ VOID HalpStayLoaded(VOID)
 {
     HALP_HOST_CALLS;
     if (HalpOwnObject != NULL && dlopen != NULL && dlopen(HalpOwnObject, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
-        HalPrint("interlock: %s must not be unloaded, and the loader does not keep it\n", HalpOwnObject);
+        HalPrint("interlock: %s must not be unloaded, but the loader refuses to pin it\n", HalpOwnObject);
     }
 }
 

@@ -480,7 +480,7 @@ static BOOLEAN HalpDaylightAt(time_t Time, struct tm *Fields)
     return localtime_r(&Time, Fields) != NULL && Fields->tm_isdst > 0;
 }
 
-/* The first second at which the time of year changes between two times at which it differs. */
+/* The first second of the new season; Before and After are in different ones. */
 static time_t HalpFindChange(time_t Before, time_t After)
 {
     struct tm Fields;

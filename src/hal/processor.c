@@ -22,7 +22,7 @@
 #define SHORTEST_NAP_NS 1000
 #define LONGEST_NAP_DOUBLINGS 10
 
-/* Of the process when the library was loaded. Affinities of single threads change too often to ask. */
+/* The processors of the process when the library was loaded. Affinities of single threads change too often to query. */
 static ULONG HalpProcessors;
 
 /* Pauses in one of NT's cycles, times 2^20; 0: not measured yet. A factor, because a division takes as long as a short spin. */
@@ -136,8 +136,8 @@ ULONG HalSpinsForCycles(ULONG NtCycles)
 }
 
 /*
- * Why it pauses itself, although the caller has just spun: calls are rare, so the processor mispredicts the branch that leads
- * here and speculatively executes the caller's next read of the word. A timed read right away would find the line already
+ * It pauses, although the caller has just spun, because calls are rare: the processor mispredicts the branch that leads here
+ * and speculatively executes the caller's next read of the word. A timed read right away would find the line already
  * there, or on its way: on Intel Xeon a fifth of the lines of another core seemed to take no time. The fence before the first
  * time stamp keeps the timed read itself from starting early.
  */
@@ -158,7 +158,7 @@ BOOLEAN HalTimeLine(const volatile ULONG *Word, ULONG Pauses, PULONG Cycles)
 }
 
 /* relaxed, in both functions: advisory only. A line that took much longer was an interrupt. The word is written only if it
-   would change noticeably: its own line shall stay shared. */
+   would change noticeably, so that its own line stays shared. */
 #define MOST_LINE_CYCLES 2000
 
 static volatile ULONG HalpFarLine;
@@ -178,7 +178,7 @@ ULONG HalFarLineCycles(VOID)
     return __atomic_load_n(&HalpFarLine, __ATOMIC_RELAXED);
 }
 
-/* A wait asks two to four times. */
+/* A wait calls this two to four times. */
 ULONG HalpCurrentProcessor(VOID)
 {
     LONG Number = -1;
@@ -236,7 +236,7 @@ VOID HalGiveWay(ULONG Round)
 #define MEMBARRIER_RSEQ (1 << 7)
 #define MEMBARRIER_REGISTER_RSEQ (1 << 8)
 
-/* Of the C library, since glibc 2.35; the size is 0 where it could not register the area. */
+/* Variables of glibc since 2.35; the size is 0 where it could not register the area. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 

@@ -19,7 +19,7 @@
 
 BOOLEAN HalSectionsOffered(VOID); /* known from the start */
 VOID HalRestartSections(VOID);    /* a barrier on all threads, too */
-/* For code compiled without sections: the explorer's machine has an instrumented one. */
+/* Called by code compiled without sections: the explorer's machine has an instrumented one. */
 BOOLEAN HalSimulateSection(PVOID First, ULONG Number, const volatile ULONG *Closed, LONG_PTR Addend);
 
 /* Where the C library has registered the area of a thread, from the thread pointer. */

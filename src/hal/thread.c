@@ -78,7 +78,8 @@ static volatile ULONG HalpNotedThreads[NOTED_THREADS];
 static volatile ULONG HalpNotes;
 static volatile ULONG HalpStartingThreads; /* created by HalCreateThread, and not yet entered */
 
-/* The process id in the upper half, so a forked child has none; 0: free. A thread enters itself at its id or behind. */
+/* The process id in the upper half, so a forked child has none; 0: free. A thread enters itself at its id or after
+ * it. */
 static volatile ULONG64 HalpOwnThreads[OWN_THREADS];
 HALP_THREAD_LOCAL ULONG HalpOwnPlace; /* + 1; 0: it is not entered */
 
@@ -317,7 +318,7 @@ static DECLSPEC_NORETURN VOID HalpLeaveStack(volatile UCHAR *StackIsLeft)
                      : "r"(StackIsLeft), "i"(SYS_exit)
                      : "memory", "t0");
 #else
-#error "thread.c: this machine has no end of a thread."
+#error "thread.c: no code to end a thread on this machine."
 #endif
     __builtin_unreachable();
 }
@@ -532,7 +533,7 @@ static INT32 HalpNiceFromPriority(LONG NtPriority)
     return Nice < LOWEST_NICE ? LOWEST_NICE : Nice > HIGHEST_NICE ? HIGHEST_NICE : Nice;
 }
 
-/* By the limit, or by the capability. */
+/* Whether the limit or the capability permits it. */
 static BOOLEAN HalpMayReachNice(INT32 Nice)
 {
     struct __user_cap_header_struct Header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -389,7 +389,7 @@ BOOLEAN HalOpenOutput(PHAL_OUTPUT Output, HAL_FILE_PROBLEM *Problem)
     return Output->File.Descriptor >= 0 || HalpFail(Problem, NULL);
 }
 
-/* FALSE: errno. PIPE_BUF at a time: a pipe that is ready takes that much without blocking. */
+/* FALSE: errno has the reason. PIPE_BUF at a time: a pipe that is ready takes that much without blocking. */
 static BOOLEAN HalpWriteAll(int File, PCSTR Text, SIZE_T Length)
 {
     while (Length != 0) {

@@ -520,7 +520,7 @@ static VOID IopCloseDescriptor(PVOID Object, ACCESS_MASK GrantedAccess, LONG_PTR
 }
 
 /* If the last handle is closed at this moment, the lock decides: the thread that closes it finds the binding, or this one
-   finds that there is no handle. */
+   finds no handle. */
 NTSTATUS IopBindDescriptor(PVOID Object, PVOID Binding, VOID (*Unbind)(PVOID Binding))
 {
     PIOP_DESCRIPTOR Descriptor = Object;

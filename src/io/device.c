@@ -33,7 +33,7 @@ typedef struct _IOP_DRIVER {
 
 /* Names. */
 
-/* Created when the first driver or device with a name is. */
+/* Called for the first driver, or the first device with a name. */
 static NTSTATUS IopMakeDirectories(VOID)
 {
     static UNICODE_STRING Paths[] = {RTL_CONSTANT_STRING(u"\\Device"), RTL_CONSTANT_STRING(u"\\Driver"),
@@ -464,7 +464,7 @@ static VOID IopRunStartIo(PDEVICE_OBJECT Device, PIRP Irp)
     KiEndCallback(Thread, &Callback, KiCallbackStartIo, (PVOID)StartIo);
 }
 
-/* Again: called by the loop in here. */
+/* Again: called from the loop below, through IopStartNext. */
 static VOID IopCallStartIo(PDEVICE_OBJECT Device, PIRP Irp, BOOLEAN Again)
 {
     PIOP_DEVICE Extension = IopDeviceOf(Device);

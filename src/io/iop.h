@@ -62,7 +62,7 @@ FORCEINLINE BOOLEAN IopIsWithDriver(PIRP Irp)
     return Irp->Reserved != 0 && Irp->CurrentLocation < (CHAR)Irp->Reserved;
 }
 
-/* Behind the driver's part of a device object. */
+/* Follows the driver's part of a device object. */
 typedef struct _IOP_DEVICE {
     DEVOBJ_EXTENSION Public;
     PDEVICE_OBJECT AttachedTo;     /* this and the next under the database lock */

@@ -790,7 +790,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     KIRQL Irql;
     KiBeginCallback(KiCurrentThread(), &Callback);
     IoAcquireCancelSpinLock(&Irql);
-    /* requirement 2: this store and the exchange pair with the exchange of IoSetCancelRoutine and the load behind it */
+    /* requirement 2: this store and the exchange pair with the exchange of IoSetCancelRoutine and the load after it */
     __atomic_store_n(&Irp->Cancel, TRUE, __ATOMIC_SEQ_CST);
     PDRIVER_CANCEL Routine = __atomic_exchange_n(&Irp->CancelRoutine, NULL, __ATOMIC_SEQ_CST);
     if (Routine == NULL) {

@@ -1,5 +1,5 @@
 /*
- * test.c: lets a test take the part of the I/O manager (interlock/io.h).
+ * test.c: lets a test play the I/O manager (interlock/io.h).
  *
  * A request owns its packet. Its completion routine copies what was read, records the status, sets Done and returns
  * STATUS_MORE_PROCESSING_REQUIRED; IoTestFinish frees the packet. So any thread may cancel the request until it is

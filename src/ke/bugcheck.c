@@ -223,7 +223,7 @@ static VOID KiLeaveDpcRoutine(PKTHREAD Thread, UCHAR DpcDepth)
     Thread->DpcDepth = DpcDepth;
     Prcb->DpcRoutineActive = FALSE;
     Prcb->DpcData[KI_DPC_NORMAL].ActiveDpc = NULL;
-    /* relaxed: the queue's lock orders what is in it */
+    /* relaxed: the queue's lock orders its entries */
     __atomic_fetch_or(&Prcb->Owner, KI_PRCB_DPC, __ATOMIC_RELAXED);
 }
 

@@ -22,7 +22,7 @@ typedef struct _KI_BUGCODE {
     PCSTR Parameter[KI_BUGCHECK_PARAMETERS];
 } KI_BUGCODE, *PKI_BUGCODE;
 
-/* Of a code whose first parameter is a kind of violation. */
+/* A violation, for a code whose first parameter is its kind. */
 typedef struct _KI_VIOLATION {
     ULONG Code;
     ULONG_PTR Kind;

@@ -51,7 +51,7 @@ extern NTKERNELAPI KD_DEBUGGER_DATA KdDebuggerDataBlock;
 
 #define KDP_MEMBER(Type, Member) FIELD_OFFSET(Type, Member), sizeof(((Type *)0)->Member)
 
-/* Of the members that a debugger reads; those of public structures do not move. */
+/* Covers the members that a debugger reads; those of public structures do not move. */
 FORCEINLINE ULONG64 KdpLayoutHash(VOID)
 {
     const ULONG Layout[] = {

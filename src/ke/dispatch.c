@@ -120,7 +120,7 @@ VOID KiForeignWaiter(PDISPATCHER_HEADER Header, PKWAIT_BLOCK Block)
 
 typedef struct _KI_PEERS {
     PDISPATCHER_HEADER Held;    /* the object that is being signaled */
-    PLIST_ENTRY Before;         /* the examined blocks begin behind this entry of its list, or its head */
+    PLIST_ENTRY Before;         /* the examined blocks begin after this entry of its list, or its head */
     PDISPATCHER_HEADER Highest; /* the highest address locked so far */
     LONG Mark;                  /* the signaler's own */
     ULONG Count;                /* peers locked */
@@ -132,7 +132,7 @@ static BOOLEAN KiHasMark(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     return (__atomic_load_n(&Block->SpareLong, __ATOMIC_RELAXED) & ~KI_DORMANT) == Peers->Mark;
 }
 
-/* By rule 5. */
+/* Locks by rule 5. */
 static BOOLEAN KiLockByAddress(PKI_PEERS Peers, PDISPATCHER_HEADER Header, ULONG64 *Word)
 {
     if (Header > Peers->Highest) {
@@ -190,7 +190,7 @@ static BOOLEAN KiLockPeers(PKI_PEERS Peers, PKWAIT_BLOCK Block)
     PKWAIT_BLOCK Peer = Block;
     ULONG64 Word;
 
-    /* The peek begins behind Block, so signals that arrive in the order of the objects examine one or two peers each. */
+    /* The peek begins after Block, so signals that arrive in the order of the objects examine one or two peers each. */
     for (ULONG Left = Thread->WaitBlockCount; Left > 1; Left -= 1) {
         Peer = Peer + 1 != Thread->WaitBlockList + Thread->WaitBlockCount ? Peer + 1 : Thread->WaitBlockList;
         Word = KiReadHeader(Peer->Object);

@@ -17,8 +17,8 @@
  * 3. W is clear only if the wait list is empty. W may briefly be set while the list is empty; the next thread that
  *    locks the object corrects it.
  * 4. The state of a locked object is not final: a reader waits until L is clear.
- * 5. A thread that locks several objects blocks only on an object whose address is higher than that of every object it
- *    holds. It only tries a lower one; if that fails, it releases everything and starts over. So the holder of the
+ * 5. A thread that locks several objects blocks only on an object at a higher address than all that it holds. It only
+ *    tries a lower one; if that fails, it releases everything and starts over. So the holder of the
  *    lowest contended address always makes progress.
  * 6. The lock is held inside a dispatcher section (KiEnterDispatcher), for a bounded time, never across a call that
  *    can block.
@@ -179,7 +179,7 @@ FORCEINLINE BOOLEAN KiIsEligible(PDISPATCHER_HEADER Header, PLIST_ENTRY Entry)
     return Entry != &Header->WaitListHead && !KiIsDormant(KiBlockOfEntry(Entry));
 }
 
-/* The entry behind the last eligible block: the first dormant one, or the head. */
+/* The entry after the last eligible block: the first dormant one, or the head. */
 FORCEINLINE PLIST_ENTRY KiEndOfEligible(PDISPATCHER_HEADER Header)
 {
     PLIST_ENTRY Head = &Header->WaitListHead;
@@ -199,7 +199,7 @@ FORCEINLINE VOID KiLinkYoungest(PKWAIT_BLOCK Block, ULONG64 Number)
     InsertTailList(KiEndOfEligible(Header), &Block->WaitListEntry);
 }
 
-/* The number that a WaitAll took last. relaxed, everywhere: see 9, the locks order what is compared. */
+/* The number that a WaitAll took last. relaxed, everywhere: see 9, the locks order the numbers that are compared. */
 extern volatile ULONG64 KiWaitAllNumber __attribute__((visibility("hidden")));
 
 /* For all blocks but those of a WaitAll. */

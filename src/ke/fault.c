@@ -122,7 +122,7 @@ static BOOLEAN KiChooseFault(PVF_FAULT Fault, ULONG64 Addresses)
     return TRUE;
 }
 
-/* HalFaultRoutine. Threads of the library do not fail. */
+/* HalFaultRoutine. Allocations by the library's own threads do not fail. */
 static BOOLEAN KiInjectFault(VOID)
 {
     VF_FAULT Fault = {.Injected = FALSE};

@@ -57,7 +57,7 @@ VOID KiSetForkHooks(const KI_FORK_HOOKS *Hooks)
     __atomic_store_n(&KiForkHooks, Hooks, __ATOMIC_RELEASE);
 }
 
-/* Only for forks: other callers stop the threads in the same way. */
+/* For forks. Other callers stop the threads in the same way, without the hooks. */
 VOID KiForkPrepareWithHooks(VOID)
 {
     KiForkPrepare();

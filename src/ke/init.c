@@ -183,7 +183,7 @@ __attribute__((constructor(100))) VOID KiInitializeSystem(VOID)
 {
     ULONG ThreadId = HalCurrentThreadId();
     ULONG State = 0;
-    /* relaxed: what is published is stored below */
+    /* relaxed: the data to publish is stored below */
     if (__atomic_compare_exchange_n(&KiInitializationState, &State, ThreadId, FALSE, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         KiInitializeLayers();
         /* release: pairs with the acquire in KiAwaitInitialization */

@@ -194,7 +194,7 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it must queue behind them */
     UCHAR NearLooks;                 /* fast reads of a word that another processor had just changed, and */
     UCHAR UntimedLooks;              /* reads until the next timed one: park.h */
-    BOOLEAN HasWaited;               /* for something else than a lock, since it last found one held: fairness.h */
+    BOOLEAN HasWaited;               /* for something other than a lock, since it last found one held: fairness.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
     PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
@@ -265,7 +265,7 @@ FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
  * inline accessor at a fixed distance from the KTHREAD (KI_THREAD_ROOM):
  *
  *     Prefix   ob      OBJECT_HEADER             ob/obp.h
- *     Ps       ps      ETHREAD behind its Tcb    ps/psp.h
+ *     Ps       ps      ETHREAD after its Tcb     ps/psp.h
  *     Ob       ob      OBP_THREAD                ob/obp.h
  *     Trace    trace   TRACE_THREAD              trace/tracep.h
  *     Ex       ex      EXP_THREAD                ex/exp.h
@@ -419,7 +419,7 @@ VOID KeAlertThreadById(PKTHREAD Thread);         /* safe even if the thread has 
 VOID KiInitializeSuspension(PKTHREAD Thread);
 NTSTATUS KiSuspendThread(PKTHREAD Thread, PULONG PreviousCount);
 ULONG KiQuerySuspendCountThread(PKTHREAD Thread);
-/* Of a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
+/* For a suspended thread. STATUS_NOT_SUPPORTED: the host did not interrupt it, so its registers were not saved. */
 NTSTATUS KiAccessRegisters(PKTHREAD Thread, struct _CONTEXT *Context, BOOLEAN Write);
 
 /* mutant.c, queue.c */

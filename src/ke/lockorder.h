@@ -29,9 +29,9 @@
  * 7. A lock that is initialized again, deleted, or whose pool block is freed is another lock from then on. What is known of
  *    its class stays.
  * 8. The same kind of object may be made in several places, and a compiler unrolls loops: then its locks are of several classes,
- *    and a program that sorts them by address uses all orders of these. So between classes of one kind of lock whose
- *    initializations differ only behind the program's call, or in calls so near that they may be in one function, a cycle
- *    counts only if its edges were not all used with ascending addresses, or all with descending ones.
+ *    and a program that sorts them by address uses all orders of these. So take classes of one kind of lock whose
+ *    initializations differ only beyond the program's call, or in calls so near that they may be in one function: a cycle
+ *    of these is ignored if all of its edges were used with ascending addresses only, or all with descending ones only.
  *
  * Everything is under KiOrderLock, in a dispatcher section and, where a service routine could interrupt, at HIGH_LEVEL.
  * Memory comes in pages from the host and is never returned. Without memory, new classes are not watched.
@@ -91,7 +91,7 @@ ULONG KiOrderCountHeld(PKTHREAD Thread);
 PVOID KiOrderFindLeft(PKTHREAD Thread, ULONG Older);
 ULONG KiOrderPrintHeld(PKTHREAD Thread, ULONG Older); /* all but the Older oldest ones; returns how many */
 VOID KiOrderForgetHeld(PKTHREAD Thread, ULONG Older); /* after a bugcheck that a test expected: all but these */
-VOID KiOrderForgetAllHeld(VOID);                  /* the verifier was off: what was released meanwhile was not noticed */
+VOID KiOrderForgetAllHeld(VOID);                  /* the verifier was off: releases meanwhile were not noticed */
 VOID KiOrderEndThread(PKTHREAD Thread);           /* a bugcheck if a system thread still holds a lock */
 VOID KiOrderDropThread(PKTHREAD Thread);          /* it has ended, or never ran */
 /* The memory is freed. Returns a lock in it that is held, or NULL. Abandons: except for a mutant. */

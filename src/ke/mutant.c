@@ -76,7 +76,7 @@ static DECLSPEC_NOINLINE VOID KiNoteOwnership(PKMUTANT Mutant, PKTHREAD Thread)
     }
 }
 
-/* It is free again. Otherwise as KiLeavesRegion. */
+/* As KiLeavesRegion, for a mutant that is free again. */
 static DECLSPEC_NOINLINE BOOLEAN KiNoteFreed(UCHAR ApcDisable, PKMUTANT Mutant, PKTHREAD Thread)
 {
     KiOrderRelease(Thread, Mutant);

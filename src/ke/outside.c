@@ -634,7 +634,7 @@ static NTSTATUS KiWaitForAllMixed(PKI_WAIT Wait, PKI_OUTSIDE_SET Set, PKI_OUTSID
     return Status == STATUS_WAIT_0 ? STATUS_RETRY : Status;
 }
 
-/* Apart: few waits need the room for a second set. */
+/* Out of line: few waits need the room for a second set. */
 static DECLSPEC_NOINLINE NTSTATUS KiWaitForAllOfTwoWorlds(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     PKI_OUTSIDE Outside[KI_MOST_OUTSIDE];

@@ -62,7 +62,7 @@ static VOID KiListOwnThread(PKTHREAD Thread, PKI_OWN_THREAD Own)
 static VOID KiEnterGuarded(PKTHREAD Thread)
 {
     Thread->SpecialApcDisable -= 1;
-    /* against a host interrupt on this thread: what is claimed is claimed inside */
+    /* against a host interrupt on this thread: it claims only inside the region */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -159,7 +159,7 @@ static BOOLEAN KiServeRequests(PKTHREAD Thread)
 
 VOID KiStartWantedThreads(PKTHREAD Thread)
 {
-    /* release: what was refused comes before; KiRetryRefusedThreads, if it takes this, finds it */
+    /* release: the refused requests come before; KiRetryRefusedThreads, if it takes this, finds them */
     if (KiServeRequests(Thread) && __atomic_exchange_n(&KiRefusals, 1, __ATOMIC_RELEASE) == 0) {
         KiWakeClock();
     }
@@ -189,7 +189,7 @@ VOID KiRequestOwnThread(PKTHREAD Thread, PKI_OWN_THREAD Own)
     KiStartWantedThreads(Thread);
 }
 
-/* What was requested in the parent is requested again by those that find their work inherited. */
+/* Requests of the parent are repeated by those that find their work inherited. */
 VOID KiOwnThreadForkChild(VOID)
 {
     KiOwnThreadsStarted = 0;

@@ -42,7 +42,7 @@ VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
     Patience->GreatestGap = Policy->GreatestGap != 0 ? HalSpinsForCycles(Policy->GreatestGap) : 1;
 }
 
-/* A gap is at least that many times the way of a line, and at most that many times the policy's. */
+/* A gap is at least that many times the transfer of a line, and at most that many times the policy's. */
 #define KI_LINES_IN_GAP 12
 #define KI_LONGEST_GAP 4
 

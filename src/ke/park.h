@@ -54,7 +54,7 @@
  * waiter times the read of a word that another processor has written (KiTimeLook, HalTimeLine). Without it one policy
  * would have to serve both: rare checks leave a near lock idle, frequent ones slow down a far owner. A handoff moves three
  * lines, the lock's and the data's, so gaps grow with the time that a far line takes, which differs by a factor of four
- * between processors (KiStretchGaps): then the lines' way takes no more than a fifth of the time on any of them.
+ * between processors (KiStretchGaps): then their transfers take no more than a fifth of the time on any of them.
  *
  * What the rows buy (the names of measurements are those of bench/rows.c):
  *     SpinLock          growing gaps: 40 cache lines move for an acquire instead of 129, on the lab's 64 processors
@@ -62,9 +62,9 @@
  *     NextInLine        a handoff to a spinning waiter costs a tenth of one to a sleeper
  *     PushLock          rare checks leave the line with a far owner: mutex-2 on Intel Xeon, 16 M/s instead of 6 to 8. The
  *                       own SpinCount of a critical section is added to NT's: mutex-16, 18.9 M/s instead of 13.0
- *                       Gaps by the way of a line: mutex-2 on far lines of AMD EPYC, family 26, 23.0 M/s instead of 17.6
+ *                       Gaps by a line's transfer time: mutex-2 on far lines of AMD EPYC, family 26, 23.0 M/s instead of 17.6
  *     NearPushLock      frequent ones take over from a near owner at once: mutex-2, SRW lock, 45.0 M/s instead of 28.7
- *     Object            the spin for a reply: an event there and back between two cores in 0.35 us instead of 35
+ *     Object            the spin for a reply: an event round trip between two cores in 0.35 us instead of 35
  *     QueueEntry        the same; gaps leave the line to the threads that insert
  *     Address           NT's count: a change that comes soon is one cache line away, without the bucket's lock
  *     SharedLock        yields: otherwise a round trip of two processes on one processor takes 1.6 times that of a futex

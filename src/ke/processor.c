@@ -1,5 +1,5 @@
 /*
- * processor.c: processors: which thread owns which, levels, interrupts between them, and nodes of memory. The theory of the
+ * processor.c: processors: which thread owns which, levels, interrupts between them, and memory nodes. The theory of the
  * Owner word is in irql.h.
  */
 #include "debugdata.h"
@@ -699,7 +699,7 @@ ULONG_PTR KeIpiGenericCall(PKIPI_BROADCAST_WORKER BroadcastFunction, ULONG_PTR C
 }
 
 /*
- * Nodes of memory, and callbacks for changes of the processors.
+ * Memory nodes, and callbacks for processor changes.
  *
  * Which processors a node has is read from the host at the first query and kept. Two threads that query first both
  * read, and the loser frees its table.

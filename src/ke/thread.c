@@ -117,7 +117,7 @@ VOID KiRemoveThreadId(PKTHREAD Thread, ULONG ThreadId)
     }
 }
 
-/* Or has stopped, so that the host may reuse its id (stop.c). */
+/* Also true for a thread that has stopped: the host may reuse its id (stop.c). */
 static BOOLEAN KiThreadHasEnded(PKTHREAD Thread)
 {
     UCHAR State = __atomic_load_n(&Thread->State, __ATOMIC_RELAXED);

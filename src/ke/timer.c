@@ -280,7 +280,7 @@ static PKTIMER_TABLE KiFirstTable(VOID)
     return __atomic_load_n(&KiTimerTables, __ATOMIC_ACQUIRE);
 }
 
-/* Of a timer that is in a table. */
+/* For a timer that is in a table. */
 FORCEINLINE PKTIMER_TABLE KiTableOfTimer(PKTIMER Timer)
 {
     ULONG Number = Timer->Processor & KI_TIMER_NUMBER_MASK;
@@ -492,7 +492,7 @@ FORCEINLINE ULONG64 KiAbsoluteTime(const KI_TIMER_SETTING *Setting)
 }
 
 /*
- * With the object locked: takes the timer out of its table and files it anew, in the same table if it was in one, so that
+ * With the object locked: takes the timer out of its table and files it again, in the same table if it was in one, so that
  * one lock is enough. FALSE: its time has passed, and it is in no table. WasSet keeps its value, since this may have to be
  * repeated.
  */
@@ -807,7 +807,7 @@ static BOOLEAN KiServeClock(PVOID Context, BOOLEAN HasThread)
             }
         }
     }
-    /* A thread that was created meanwhile may have missed what was just filed again. */
+    /* A thread that was created meanwhile may have missed the timers that were just filed again. */
     if (KiHasOwnThread(Clock)) {
         /* relaxed: a waiter that still sees the old value takes a nap that finds nothing to do */
         __atomic_store_n(&KiClockMissing, 0, __ATOMIC_RELAXED);

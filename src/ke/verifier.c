@@ -151,7 +151,7 @@ static BOOLEAN KiFindByThreads(PVOID Base, PVOID End, PKI_IN_USE InUse)
     return FALSE;
 }
 
-/* By timers, DPCs, threads, and the lists of layers above; not by the lock order. */
+/* Searches timers, DPCs, threads, and the lists of layers above; not the lock order. */
 static BOOLEAN KiFindInUse(PVOID Base, PVOID End, PKI_IN_USE InUse)
 {
     PKDPC Dpc = NULL;
@@ -267,7 +267,8 @@ static const PCSTR KiCallbackName[KiCallbackKinds] = {
     [KiCallbackNotification] = "routine of a callback object",
 };
 
-/* Are the routine's frames searched for what is still in use? A search takes microseconds: not for those that interrupt. */
+/* Whether the routine's frames are searched for what is still in use. A search takes microseconds, too long for
+ * routines that interrupt. */
 static const BOOLEAN KiCallbackSearched[KiCallbackKinds] = {
     [KiCallbackWorker] = TRUE,     [KiCallbackPool] = TRUE,   [KiCallbackDispatch] = TRUE,
     [KiCallbackCompletion] = TRUE, [KiCallbackCancel] = TRUE, [KiCallbackStartIo] = TRUE,

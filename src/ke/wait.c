@@ -275,7 +275,7 @@ static ULONG KiLockSignaled(PVOID Object[], ULONG Count, PKTHREAD Thread)
     return Count;
 }
 
-/* By a thread whose wait has taken Header. */
+/* Called by a thread whose wait has taken Header. */
 static VOID KiTakeOwnershipIfMutant(PDISPATCHER_HEADER Header, PKTHREAD Thread)
 {
     ULONG64 Word = KiReadHeader(Header);

@@ -137,9 +137,9 @@ VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it reco
 
 /* The WaitType of the one block of a wait for an alert by id: its Object is the hint. */
 #define KI_HINT_BLOCK 0xff
-/* That of a block which a signal ends without consuming: see outside.h, 7. */
+/* The WaitType of a block which a signal ends without consuming: see outside.h, 7. */
 #define KI_WATCH_BLOCK 0xfe
-/* That of the blocks of a wait for any of many objects: see wait.c. */
+/* The WaitType of the blocks of a wait for any of many objects: see wait.c. */
 #define KI_MANY_BLOCK 0xfd
 
 /* How many of the blocks of Thread's wait are for an object. */
@@ -437,7 +437,8 @@ static inline const HAL_DEADLINE *KiNextWake(PVOID Context)
     return Sleep->Until;
 }
 
-/* Commits the wait and sleeps until another thread ends it (KiReadyThread is its half), or its own after the deadline. *Result is the status, or the entry that a queue handed over. */
+/* Commits the wait and sleeps until another thread ends it (KiReadyThread is the other half), or until the deadline,
+ * after which the thread ends it itself. *Result is the status, or the entry that a queue handed over. */
 FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG_PTR *Result)
 {
     PKTHREAD Thread = Wait->Thread;

@@ -37,11 +37,11 @@
  *    make the compare-exchange of the first succeed, and the port would be freed during the call (proof/genmc/keptport.c,
  *    fault 1).
  * 8. What a thread did with the port happens before its end: with a kept one by the release of UsesKeptPort and the
- *    acquire in NtpIsSlotInUse; with one that it then kept, by the exchange that put it into the slot and the acquire of the
- *    closer that removes it. (The closer may find a mark that the thread has set itself, and read an older FALSE from
- *    UsesKeptPort, which releases less.)
- * 9. A model in which the barrier on all threads does nothing, or is a fence of the closer alone, shows a reference that is
- *    left over. That is store buffering: the store of UsesKeptPort and the load of KeptPort after it pass each other. The
+ *    acquire in NtpIsSlotInUse; with a port that it kept afterwards, by the exchange that put the port into the slot
+ *    and the acquire of the closer that removes it. (The closer may find a mark that the thread has set itself, and
+ *    read an older FALSE from UsesKeptPort, which releases less.)
+ * 9. A model in which the barrier on all threads does nothing, or is a fence of the closer alone, shows a leaked reference.
+ *    That is store buffering: the store of UsesKeptPort and the load of KeptPort after it pass each other. The
  *    barrier makes each thread order the two, which no fence of another thread does, so there the model is wrong, not the
  *    code. If the host has no such barrier the store is a seq_cst exchange (KiStoreBeforeLook), and the marks are seq_cst
  *    as well; proof/genmc/keptport.c is this case.
@@ -151,7 +151,7 @@ FORCEINLINE VOID NtpReturnPort(PKTHREAD Thread, HANDLE Handle, PNTP_PORT_USE Use
     }
 }
 
-/* By the owner of NtpCloserLock, as are the functions below. Returns whether a thread other than Closer keeps the port. */
+/* Called by the owner of NtpCloserLock, as are the functions below. Returns whether a thread other than Closer keeps the port. */
 static BOOLEAN NtpMarkKeptPorts(PNTP_PORT Port, ULONG Slots, PKTHREAD Closer)
 {
     BOOLEAN KeptByOther = FALSE;

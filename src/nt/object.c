@@ -387,7 +387,7 @@ NTSTATUS ZwOpenDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcces
 }
 
 /*
- * The caller's buffer while it is being filled: entries from the front, with an empty one behind the last, and strings
+ * The caller's buffer while it is being filled: entries from the front, with an empty one after the last, and strings
  * from the back. Finally the strings move to the end of the entries.
  */
 typedef struct _NTP_LISTING {

@@ -162,7 +162,7 @@ ACCESS_MASK ObpMapGenericAccess(POBJECT_TYPE Type, ACCESS_MASK Access);
 #define OBP_LONGEST_NAME 65532 /* bytes of a path, also after links were followed */
 NTSTATUS ObpGrantAccess(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                         PACCESS_MASK GrantedAccess);
-/* Of an existing object: it cannot be opened without any right. */
+/* For an existing object: it cannot be opened without any right. */
 NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_MODE AccessMode,
                       PACCESS_MASK GrantedAccess);
 
@@ -179,7 +179,7 @@ NTSTATUS ObpGrantOpen(POBJECT_TYPE Type, ACCESS_MASK DesiredAccess, KPROCESSOR_M
  * The handle table. A handle is the index of an entry times four. Entries live in leaves, leaves hang on branches,
  * branches on a root; leaves and branches are added when needed and never removed. The last indexes are those of kernel
  * handles (OBJ_KERNEL_HANDLE), whose values are in the upper half of the address space: the fast path of a lookup finds
- * no entry for such a value, nor for the index behind it, and the slow path finds it for kernel mode. An entry is two
+ * no entry for such a value, nor for the next index, and the slow path finds it for kernel mode. An entry is two
  * words:
  *
  *      63          48 47                              4  3  2   1    0
@@ -270,7 +270,7 @@ FORCEINLINE BOOLEAN ObpIsKernelHandle(HANDLE Handle)
     return (ULONG_PTR)Handle >= OBP_KERNEL_HANDLE;
 }
 
-/* Of any reserved handle, or of a value that may not be a handle. */
+/* Accepts any reserved handle, and a value that may not be a handle. */
 FORCEINLINE ULONG ObpIndexOfHandle(HANDLE Handle)
 {
     ULONG_PTR Value = (ULONG_PTR)Handle;

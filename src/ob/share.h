@@ -138,7 +138,7 @@ VOID ObpLeaveWorld(POBP_WALK Walk);           /* the walk is over */
 BOOLEAN ObpSetPermanentInWorld(PVOID Object, BOOLEAN Permanent);
 BOOLEAN ObpRemoveNameInWorld(PVOID Object);
 BOOLEAN ObpQueryAttributesInWorld(PVOID Object, PULONG Attributes);
-/* Of an object of a world that this process need not have a handle to. FALSE: it does not fit. */
+/* For an object of a world, to which this process need not have a handle. FALSE: the path does not fit. */
 BOOLEAN ObpQueryPathOfShared(PWO_VIEW View, WO_INDEX Index, PWCHAR Path, ULONG Capacity, PULONG Length);
 BOOLEAN ObpQueryPathInWorld(PVOID Object, PWCHAR Path, ULONG Capacity, PULONG Length, BOOLEAN *Fits);
 VOID ObpVisitEntriesInWorld(POBJECT_DIRECTORY Directory, ULONG Start, OBP_VISIT *Visit, PVOID Context);

@@ -314,8 +314,8 @@ BOOLEAN PspIsLastThread(VOID)
 
 #define PSP_MOST_ROUNDS 1000 /* for threads that are about to end: about 1 s */
 
-/* The process ends with its last thread, with that thread's exit code. The calling thread has no KTHREAD any more, or is
-   the reaper. If several threads end at the same time, the last one waits for the others and ends the process. */
+/* The process ends with its last thread, with that thread's exit code. The calling thread no longer has a KTHREAD, or
+ * is the reaper. If several threads end at the same time, the last one waits for the others and ends the process. */
 static VOID PspThreadEnded(ULONG EndOrdinal, NTSTATUS ExitStatus)
 {
     HAL_OTHERS Others = HalOthersForNow;

@@ -87,7 +87,7 @@ static VOID RtlpCopyBits(PRTL_BITMAP Source, ULONG From, PRTL_BITMAP Destination
     }
 }
 
-/* How many bits there are behind Start in one bitmap, but not more than in another one. */
+/* How many bits there are from Start on in one bitmap, but not more than in another one. */
 static ULONG RtlpCommonBits(const RTL_BITMAP *Shifted, ULONG Start, const RTL_BITMAP *Other)
 {
     ULONG Left = Start < Shifted->SizeOfBitMap ? Shifted->SizeOfBitMap - Start : 0;
@@ -105,7 +105,7 @@ VOID RtlExtractBitMap(PRTL_BITMAP Source, PRTL_BITMAP Destination, ULONG TargetB
     RtlpCopyBits(Source, TargetBit, Destination, 0, NumberOfBits < Common ? NumberOfBits : Common);
 }
 
-/* The first bit at or behind From that differs from those of Skip (0 or all ones), but not behind End. */
+/* The first bit at or after From that differs from those of Skip (0 or all ones), but not after End. */
 static ULONG RtlpFindBit(const RTL_BITMAP *BitMap, ULONG From, ULONG End, ULONG Skip)
 {
     while (From < End) {
@@ -187,7 +187,7 @@ CCHAR RtlFindLeastSignificantBit(ULONGLONG Set)
     return Set == 0 ? -1 : (CCHAR)__builtin_ctzll(Set);
 }
 
-/* The first run of these bits at or behind From: its length, 0 if there is none. */
+/* The first run of these bits at or after From: its length, 0 if there is none. */
 static ULONG RtlpFindRun(const RTL_BITMAP *BitMap, ULONG From, ULONG Bits, PULONG Start)
 {
     ULONG Size = BitMap->SizeOfBitMap;

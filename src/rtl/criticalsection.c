@@ -455,7 +455,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveVerified(PRTL_CRITICAL_SECTION Critic
 
 /* The public functions. */
 
-/* Apart, so that the constants of the first entry stay in its instructions. */
+/* Out of line, so that the constants of the first entry stay in its instructions. */
 static DECLSPEC_NOINLINE NTSTATUS RtlpEnterOwned(PRTL_CRITICAL_SECTION CriticalSection)
 {
     CriticalSection->RecursionCount += 1;
@@ -469,8 +469,8 @@ NTSTATUS RtlEnterCriticalSection(PRTL_CRITICAL_SECTION CriticalSection)
         return RtlpEnterSlow(CriticalSection);
     }
     ULONG ThreadId = Thread->ThreadId;
-    /* The owner enters again without a locked instruction. Reading it fetches the line once, because it is fetched to be
-       written. */
+    /* The owner enters again without a locked instruction. The line is transferred once, because it is fetched for
+     * writing. */
     HalPrefetchForWrite(&CriticalSection->LockCount);
     if (__builtin_expect(RtlpReadOwner(CriticalSection) == ThreadId, FALSE)) {
         return RtlpEnterOwned(CriticalSection);

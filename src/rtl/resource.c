@@ -158,7 +158,7 @@ static RTLP_ADMITTED RtlpAdmitSharers(PRTL_RESOURCE Resource)
     return Admitted;
 }
 
-/* It is free. An exclusive waiter enters its own id when it runs; until then there is none. */
+/* The resource is free. An exclusive waiter enters its own id when it runs; until then there is none. */
 static RTLP_ADMITTED RtlpHandOffResource(PRTL_RESOURCE Resource, BOOLEAN WasShared)
 {
     RtlpSetExclusiveOwner(Resource, NULL);

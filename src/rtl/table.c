@@ -298,7 +298,7 @@ PVOID RtlGetElementGenericTable(PRTL_GENERIC_TABLE Table, ULONG I)
         Entry = &Table->InsertOrderList;
         At = 0;
     } else if (Wanted > At && Wanted - At > Table->NumberGenericTableElements - I) {
-        Entry = &Table->InsertOrderList; /* from behind the last one */
+        Entry = &Table->InsertOrderList; /* from the end */
         At = Table->NumberGenericTableElements + 1;
     }
     for (; At < Wanted; At++) {
@@ -842,7 +842,7 @@ VOID RtlRemoveUnicodePrefix(PUNICODE_PREFIX_TABLE PrefixTable, PUNICODE_PREFIX_T
     PrefixTable->NextPrefixTree = Heir;
 }
 
-/* The length of a path without its last component: 1 for the root, 0 behind that. */
+/* The length of a path without its last component: 1 for the root, then 0. */
 static SIZE_T RtlpParentLength(PCWCH Name, SIZE_T Length)
 {
     SIZE_T Parent = Length;

@@ -370,7 +370,7 @@ static NTSTATUS RtlpAllocateWait(PRTLP_WAIT Registration, PTP_CALLBACK_ENVIRON E
     return Status;
 }
 
-/* By a thread. */
+/* Waits by a thread. */
 
 /* In a service. TRUE: call the function. A thread that already owned the mutex, because the function did not release
    it, releases the additional ownership. So does a thread that must not call the function. */

@@ -7,8 +7,7 @@
 #include "../ke/timer.h"
 #include "../ke/verifier.h"
 
-/* acq_rel: what the submitter did before is visible in the callback, and what the callback did to a thread that sees it
-   ended */
+/* acq_rel: the submitter's stores are visible in the callback, and the callback's to a thread that sees it ended */
 static BOOLEAN TppChangeState(PTPP_OBJECT Object, ULONG64 *State, ULONG64 New)
 {
     return __atomic_compare_exchange_n(&Object->State, State, New, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

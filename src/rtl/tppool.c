@@ -202,7 +202,7 @@ static VOID TppDischarge(PTPP_WORKER Worker)
     TppReleaseLifetime(Pool);
 }
 
-/* By a worker that is not busy. TRUE: it is no longer counted and must end. */
+/* Called by a worker that is not busy. TRUE: it is no longer counted and must end. */
 static BOOLEAN TppMayLeave(PTPP_WORKER Worker, BOOLEAN WasIdleForLong)
 {
     PTP_POOL Pool = Worker->Pool;

@@ -32,7 +32,7 @@ static TPP_DISARMED TppDisarm(PTPP_SOURCE Source)
         Source->Stale += 1;
         return TppHadFired;
     }
-    /* Not the last hold: the caller has its own. */
+    /* This is not the last hold: the caller has its own. */
     __atomic_fetch_sub(&Source->Object->State, TPP_HOLD_ONE, __ATOMIC_ACQ_REL);
     return Result == NotificationCancelled ? TppWasWaiting : TppHadFired;
 }

@@ -327,7 +327,7 @@ static VOID TracepEndAcquire(PKTHREAD Thread, const TRACE_CONTENTION *Contention
     }
 }
 
-/* Those that began before the recording did were ended while nothing was recorded. */
+/* Acquires that began before the recording did were ended while nothing was recorded. */
 static VOID TracepNoteAcquire(PTRACEP_ACTIVITY Own, const TRACE_CONTENTION *Contention)
 {
     if (Own == NULL) {

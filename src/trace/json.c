@@ -144,7 +144,7 @@ static PCSTR TracepTypeOfWait(const TRACE_EVENT *Event)
 
 /* Events. */
 
-/* Of the format: microseconds. */
+/* The format has microseconds. */
 static VOID TracepPutTime(PTRACEP_WRITER Writer, PCSTR Key, ULONG64 Nanoseconds)
 {
     TracepPut(Writer, ",\"%s\":%" PRIu64 ".%03u", Key, (uint64_t)(Nanoseconds / 1000), (ULONG)(Nanoseconds % 1000));

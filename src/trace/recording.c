@@ -122,7 +122,7 @@ static VOID TracepJoinRecording(PKTHREAD Thread, PTRACE_TRACK Track)
     }
 }
 
-/* Of the current thread. NULL: there is no room, or the process ends. */
+/* The track of the current thread. NULL: there is no room, or the process ends. */
 static PTRACE_TRACK TracepTrackOf(PKTHREAD Thread)
 {
     PTRACE_FILE File = TraceRecording[TraceEvents].File;

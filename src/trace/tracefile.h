@@ -17,9 +17,9 @@
  * 3. Events become visible by Count, which is stored after them. If the process still writes, a reader may see the last
  *    few events of a track replaced, never anything outside the file.
  * 4. A thread that ends leaves its open events and its name as events, and the track to the next thread that starts,
- *    which continues behind them. So there are as many tracks as threads that ran at a time, and a short-lived thread
+ *    which continues after them. So there are as many tracks as threads that ran at a time, and a short-lived thread
  *    costs the room of its events. Once the process ends no thread leaves its track. So the name of a thread is on its
- *    track or behind its events, and is not overwritten before them.
+ *    track or after its events, and is not overwritten before them.
  * 5. A track that finds no free unit overwrites its own oldest chunk, and counts the events that it drops. A track with
  *    several chunks leaves the last quarter of the units to others. Events of a thread that finds no room for a track
  *    are counted.
@@ -173,8 +173,8 @@ typedef enum _TRACE_ENTRY_ROLE {
 } TRACE_ENTRY_ROLE;
 
 /*
- * A histogram of times. Bucket 0 has what is shorter than 256 ns; above that each octave has four buckets, so a time is
- * known to a quarter. The last bucket has everything from 8 minutes.
+ * A histogram of times. Bucket 0 counts times below 256 ns; above that each octave has four buckets, so a time is known
+ * to a quarter. The last bucket counts times from 8 minutes.
  */
 #define TRACE_BUCKETS 128
 #define TRACE_FIRST_OCTAVE 8

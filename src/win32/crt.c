@@ -413,7 +413,7 @@ int _snprintf(char *Buffer, size_t Count, const char *Format, ...)
 #define BASE_FORMAT_SIZE (BASE_LONGEST_DIRECTIVE + 32) /* with sign, width and size */
 
 typedef struct _BASE_INPUT {
-    PCSTR Text;   /* what is left of the string; or */
+    PCSTR Text;   /* the rest of the string; or */
     FILE *Stream; /* the stream */
 } BASE_INPUT, *PBASE_INPUT;
 

@@ -160,7 +160,7 @@ static BOOLEAN BaseIsBlockOf(HANDLE Heap, LPCVOID Memory)
     return FALSE;
 }
 
-/* The bytes behind the new size are lost until the block is freed: only on request. */
+/* The bytes after the new size are lost until the block is freed: only on request. */
 static VOID BaseShrinkBlock(PBASE_BLOCK Block, SIZE_T Bytes)
 {
     PBASE_HEAP Heap = Block->Heap;

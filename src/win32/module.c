@@ -297,7 +297,7 @@ FARPROC GetProcAddress(HMODULE hModule, LPCSTR lpProcName)
     return (FARPROC)Found;
 }
 
-/* As much of the path as fits, terminated. */
+/* Stores as much of the path as fits, terminated. */
 static DWORD BaseStorePathResult(SIZE_T Length, DWORD Size)
 {
     if (Length < Size) {

@@ -1,5 +1,5 @@
 /*
- * process.c: creating, opening and ending processes, how they are scheduled, and on which machine.
+ * process.c: creating, opening and ending processes, their scheduling, and the topology of the machine.
  *
  * Command lines are split by the rules of the C runtime on Windows. The first argument ends at a blank or, if it begins
  * with a quotation mark, at the next one. In the others a quotation mark toggles the meaning of blanks; 2n backslashes

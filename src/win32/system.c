@@ -389,7 +389,7 @@ BOOL SystemTimeToFileTime(const SYSTEMTIME *lpSystemTime, LPFILETIME lpFileTime)
     return TRUE;
 }
 
-/* By the UTC offset in effect now, not at the given time. */
+/* Uses the UTC offset in effect now, not at the given time. */
 static BOOL BaseShiftByZone(const FILETIME *From, LPFILETIME To, LONG Direction)
 {
     LARGE_INTEGER Now;

@@ -39,7 +39,7 @@ static VOID WopWakeSleeper(volatile ULONG *Word, BOOLEAN Known)
 
 /* Nothing in the world can be trusted any more, not even what kind of record is where. So every word that a
    thread may sleep on is woken, which is harmless; only in a record does the word change, which stops a thread that is about
-   to sleep. An access behind the end of the file changes View->Poisoned. */
+   to sleep. An access beyond the end of the file changes View->Poisoned. */
 VOID WopWakeEverybody(PWO_VIEW View)
 {
     ULONG64 Size = __atomic_load_n(&View->World->Size, __ATOMIC_RELAXED); /* may be rubbish */

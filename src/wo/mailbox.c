@@ -1,9 +1,9 @@
 /*
  * mailbox.c: requests between processes.
  *
- * A request is a record in two lists: that of the process that serves it, until it is answered, and that of the process
- * that sent it, until it has read the answer. The cleaner of a dead server answers its requests, that of a dead sender
- * withdraws its requests, except one that the server is processing, which the server frees. The sender sleeps on State,
+ * A request is a record in two lists: the server's until it is answered, and the sender's until the sender has read the
+ * answer. The cleaner of a dead server answers its requests. The cleaner of a dead sender withdraws its requests, except
+ * one that the server is processing, which the server frees. The sender sleeps on State,
  * and also polls: the wake may have died with its process.
  *
  * The sender of an import has a reference to the object, which ends with the sender, but not before its requests. So the

@@ -83,7 +83,7 @@ static BOOLEAN WopIsUsable(const HAL_SHARED_MAPPING *Mapping)
            __atomic_load_n(&World->State, __ATOMIC_ACQUIRE) != WoDamaged;
 }
 
-/* The largest record fits behind the last one: see WopRecord. */
+/* The largest record fits after the last one: see WopRecord. */
 VOID WopMakeWritable(PWO_VIEW View, ULONG64 Size)
 {
     if (View->Path[0] != '\0') {
@@ -419,7 +419,7 @@ static WO_INDEX WopTakeFromTop(PWO_VIEW View, ULONG Class)
         return 0;
     }
     WopEdit(View, &World->Top, Top + Size);
-    __atomic_store_n(&View->Known, World->Size, __ATOMIC_RELAXED); /* relaxed: read when nothing is in order any more */
+    __atomic_store_n(&View->Known, World->Size, __ATOMIC_RELAXED); /* relaxed: read only in a damaged world */
     return (WO_INDEX)(Top / WO_UNIT);
 }
 

@@ -300,7 +300,7 @@ VOID WopTakeOwnership(PWO_VIEW View, PWO_WAITER Owner, PWO_OBJECT Mutant)
     }
 }
 
-/* By the owner. relaxed: a query by another thread gets the old value or the new one. */
+/* Called by the owner. relaxed: a query by another thread gets the old value or the new one. */
 static VOID WopSetRecursion(PWO_OBJECT Mutant, ULONG Recursion)
 {
     __atomic_store_n(&Mutant->Recursion, Recursion, __ATOMIC_RELAXED);
@@ -599,7 +599,7 @@ VOID WopExpireDueTimers(PWO_VIEW View, const WO_INDEX Objects[], ULONG Count)
     }
 }
 
-/* For the waiters of a timer that was set or canceled. */
+/* Wakes the waiters of a timer that was set or canceled: they check again. */
 VOID WopNudgeWaiters(PWO_VIEW View, PWO_OBJECT Timer)
 {
     ULONG Block = Timer->Waiters.First;
@@ -712,7 +712,7 @@ VOID WoExpireTimers(PWO_VIEW View, WO_INDEX Self)
  * The second one grants the wait of the first, and does not wait itself. The oldest of the other side is paired first.
  */
 
-/* With the lock held: the oldest wait of that kind with that key which can still be claimed, claimed. */
+/* With the lock held: claims the oldest wait of that kind and key that can still be claimed. */
 static BOOLEAN WopPair(PWOP_CHAIN Chain, PWO_OBJECT KeyedEvent, ULONG64 Key, UCHAR Kind)
 {
     PWO_VIEW View = Chain->View;

@@ -96,7 +96,7 @@ NTSTATUS WopEnterRing(PWO_VIEW View)
     return WopCommitSelf(View, Index) ? STATUS_SUCCESS : STATUS_FILE_CORRUPT_ERROR;
 }
 
-/* Of an empty record; frees it. */
+/* Removes an empty record from its ring, and frees it. */
 static VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Index)
 {
     PWO_WORLD World = View->World;
@@ -117,7 +117,7 @@ static VOID WopLeaveRing(PWO_VIEW View, WO_INDEX Index)
     WopCommit(View);
 }
 
-/* Of all others, with the lock held: whether each is exiting, so that this one is the last. */
+/* With the lock held: whether all other processes are exiting, so that this one is the last. */
 BOOLEAN WopIsLast(PWO_VIEW View)
 {
     PWO_PROCESS Process = WopRecord(View, View->Self, WoProcessRecord);

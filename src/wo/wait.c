@@ -338,7 +338,7 @@ static VOID WopGrantBlock(PWOP_CHAIN Chain, PWO_OBJECT Object, PWO_WAITER Waiter
     }
 }
 
-/* The block behind Block that belongs to another wait: a wait may name an object twice, and all of its blocks leave
+/* The next block after Block that belongs to another wait: a wait may name an object twice, and all of its blocks leave
    together. */
 static ULONG WopNextOfOther(PWO_VIEW View, ULONG Block)
 {
@@ -429,7 +429,7 @@ VOID WopFreeWaiter(PWO_VIEW View, PWO_WAITER Waiter)
 
 static VOID WopSetState(PWO_WAITER Waiter, WO_WAITER_STATE State)
 {
-    /* release: what was decided about the wait comes first */
+    /* release: the decision about the wait comes first */
     __atomic_store_n(&Waiter->State, WopStateOf(WopReadState(Waiter), State), __ATOMIC_RELEASE);
 }
 
@@ -468,7 +468,7 @@ VOID WoDeleteWaiter(PWO_VIEW View, WO_INDEX Waiter)
     }
 }
 
-/* Taking what is signaled. */
+/* Taking signaled objects. */
 
 /* One object, without the lock. STATUS_PENDING: it is frozen. */
 static NTSTATUS WopTryTake(PWO_VIEW View, WO_INDEX Self, WO_INDEX Index)
@@ -548,7 +548,8 @@ static NTSTATUS WopTakeAny(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[
 
 /* All of several objects. */
 
-/* Of objects that were looked up before: one that is not signaled for Self, frozen, or NULL: all are signaled and frozen. */
+/* Freezes objects that were looked up before. Returns one that is not signaled for Self, then the only frozen one; NULL: all are
+   signaled. */
 static PWO_OBJECT WopFreezeAll(PWO_VIEW View, WO_INDEX Self, const WO_INDEX Objects[], ULONG Count, PULONG Number)
 {
     for (ULONG Index = 0; Index < Count; Index += 1) {

@@ -54,7 +54,7 @@
  * 9. Processes form a ring. Each guards its two predecessors, so a stopped guard does not hide a death: a descriptor of
  *    each is in the watcher, which the host makes readable when the process ends. The guard then cleans up what the
  *    dead process had: waiters, mutants (abandoned, each reported to exactly one waiter), handles, names that nothing
- *    refers to any more. If a run of processes dies, the first one alive behind it cleans up one after the other. A
+ *    refers to any more. If a run of processes dies, the first live one after it cleans up after each of them. A
  *    process that attaches checks all of them, so if all die, the next one cleans up. Cleaning up is a chain of
  *    transactions, which any process may continue, since the record of the dead process stays in the ring until nothing
  *    is left.
@@ -175,10 +175,10 @@ BOOLEAN WoClaimLocally(PWO_VIEW View, WO_INDEX Self);
 typedef enum _WO_CLAIM { WoNotClaimed, WoClaimedByUs, WoOtherWait } WO_CLAIM;
 WO_CLAIM WoClaimWait(PWO_VIEW View, WO_INDEX Self, ULONG64 Number);
 ULONG64 WoWaitNumber(PWO_VIEW View, WO_INDEX Self);       /* by the waiting thread; its low 8 bits are 0 */
-/* By the waiting thread. STATUS_PENDING: it still waits. STATUS_RETRY: it was claimed here, or a grant was undone, so
+/* Called by the waiting thread. STATUS_PENDING: it still waits. STATUS_RETRY: it was claimed here, or a grant was undone, so
    that local events in the meantime have to be checked: end the wait and begin again. Otherwise it is granted. */
 NTSTATUS WoCheckWait(PWO_VIEW View, WO_INDEX Self);
-/* By the waiting thread: FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
+/* Called by the waiting thread. FALSE: it still waits, and may sleep on WoWakeWord while that is *Seen. */
 BOOLEAN WoIsGranted(PWO_VIEW View, WO_INDEX Self, NTSTATUS *Status);
 volatile ULONG *WoWakeWord(PWO_VIEW View, WO_INDEX Self); /* shared between processes: KiSleepShared, HalWakeShared */
 /* When to check again if no wake comes: the due time of the earliest timer among its objects. FALSE: never. */

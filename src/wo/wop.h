@@ -256,7 +256,7 @@ FORCEINLINE PVOID WopAt(PWO_VIEW View, WO_INDEX Index)
     return (PUCHAR)View->World + (SIZE_T)Index * WO_UNIT;
 }
 
-/* Of an address in the world. */
+/* For an address in the world. */
 FORCEINLINE WO_INDEX WopIndexOf(PWO_VIEW View, const volatile VOID *Record)
 {
     return (WO_INDEX)((SIZE_T)((const volatile UCHAR *)Record - (PUCHAR)View->World) / WO_UNIT);
@@ -274,7 +274,7 @@ FORCEINLINE ULONG WopBound(PWO_VIEW View, ULONG Count)
 /*
  * Checked access: NULL poisons the world. Another process may change anything between a check and a use, so a length or
  * a count that bounds writes outside the world is read once. What is read or written inside stays inside: the largest
- * record fits behind the last one.
+ * record fits after the last one.
  */
 PVOID WopRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind);
 BOOLEAN WopIsRecord(PWO_VIEW View, WO_INDEX Index, WO_KIND Kind); /* poisons nothing: for an index that may be old */

@@ -18,7 +18,7 @@ from tap import Tap
 
 HEAD = """\
 # What the library exports, by the version in which it came. tests/checks/abi.py compares and writes it.
-# A name with a machine behind it is exported there only.
+# A name that a machine follows is exported only there.
 """
 
 

@@ -32,7 +32,7 @@ def record(traced, folder):
 
 
 def copy_world(program, folder):
-    """Of two processes that wait for each other's mutexes."""
+    """Copies the world of two processes that wait for each other's mutexes."""
     session = new_session()
     with ExitStack() as stack:
         programs = [stack.enter_context(Program("shared-lock", program, INTERLOCK_SESSION=session, KD_OWN=f"m{i}",

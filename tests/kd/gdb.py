@@ -52,7 +52,7 @@ def cases(tap):
         expect(tap, "locks: a critical section without debug information, and an SRW lock that was got after a wait",
                gdb(p, "interlock locks"),
                f"Critical section @ {p.section:#x} (section): owned 1 times by thread {p.bob}, 1 wait",
-               f"SRW lock @ {p.srw:#x} (srw): held, threads wait, last got by thread {p.alice} (alice)")
+               f"SRW lock @ {p.srw:#x} (srw): held, threads wait, last acquired by thread {p.alice} (alice)")
     with Program("sleeping-owner", SHARED) as p:
         until(lambda: view("threads", p.id), lambda t: any(w["id"] == p.waiter and w["wait"] and
                                                            w["wait"]["blocks"][0]["object_type"] == "Mutant"

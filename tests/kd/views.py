@@ -490,7 +490,7 @@ POOL = {("Devo", False): (4, 2, 2, 200), ("Devo", True): (6, 3, 3, 300), ("Irp "
 
 
 def pool_of_file(tap):
-    """The same rows in a snapshot and in a core file."""
+    """A snapshot and a core file show the rows of the process."""
     with Program("pool", SHARED) as p, tempfile.TemporaryDirectory() as folder:
         live = pool_rows(p.id)
         interlock("snapshot", "-o", f"{folder}/snapshot", p.id)

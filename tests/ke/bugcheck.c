@@ -157,7 +157,7 @@ static const struct {
     {raise_a_status, {"a status was raised and not caught\n", "status: STATUS_ACCESS_VIOLATION (0xC0000005)\n"}},
     {raise_an_unknown_status, {"status: no known status (0xE1234567)\n"}},
     {free_with_a_wrong_tag,
-     {"BAD_POOL_CALLER: pool block freed with a wrong tag\n", "its tag: 'Test'\n", "given tag: '.Odd'\n"}},
+     {"BAD_POOL_CALLER: pool block freed with the wrong tag\n", "its tag: 'Test'\n", "given tag: '.Odd'\n"}},
     {allocate_without_a_tag, {"BAD_POOL_CALLER: pool allocation with tag 0\n", "pool type: PagedPool\n"}},
     {name_a_lock, {"spin lock: ke-bugcheck!a_spin_lock\n", "thread: this thread\n"}},
     {name_no_thread, {"thread: ke-bugcheck!no_threads+0x"}},

@@ -201,7 +201,7 @@ static void end_beside_an_ended_thread(void)
     }
 }
 
-/* Who ends the process in the middle of something leaves everything as it is. */
+/* A thread that ends the process in the middle of an operation leaves everything as it is. */
 static void end_in_the_middle(void)
 {
     PKTHREAD thread = KeGetCurrentThread();

@@ -155,11 +155,11 @@ def standings(tap, trees):
 def text_form(tap, trees):
     folder = trees.make({"a.c": "void f(void) { Sleep(1); socket(1, 2, 3);\n" + "CreateFileA(0);\n" * 9 + "}\n"})
     brief, full = run(folder).stdout.decode(), run("-v", folder).stdout.decode()
-    wanted = ["there             1 function ", "out of scope      2 functions,     10 calls    files 1, sockets 1", "9 % of the calls are there"]
+    wanted = ["available         1 function ", "out of scope      2 functions,     10 calls    files 1, sockets 1", "9 % of the calls are available"]
     top = brief.split("\n\n")[0]
     tap.case("the summary is on top", [f"no {line!r} in\n{top}" for line in wanted if line not in top])
     tap.case("a few places, all with -v", [] if "and 5 more" in brief and "more" not in full and "a.c:10" in full else [brief, full])
-    tap.case("-v shows what is there", [] if "\nThere\n" in full and "\nThere\n" not in brief else [full])
+    tap.case("-v shows what is there", [] if "\nAvailable\n" in full and "\nAvailable\n" not in brief else [full])
 
 
 def arguments(tap, trees):

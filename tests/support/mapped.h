@@ -1,4 +1,4 @@
-/* mapped.h: how much memory the program has mapped: finds pages that nobody returns. */
+/* mapped.h: how much memory the program has mapped: finds pages that are never returned. */
 #ifndef INTERLOCK_TESTS_MAPPED_H
 #define INTERLOCK_TESTS_MAPPED_H
 

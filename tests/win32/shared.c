@@ -267,7 +267,7 @@ static void the_apc_of_a_shared_timer_runs_in_the_process_that_set_it(void **sta
     assert_int_equal(WaitForSingleObject(timer, LONG_ENOUGH), WAIT_OBJECT_0);
     due.QuadPart = -600000000;
     assert_true(SetWaitableTimer(timer, &due, 0, count_apc, &count, FALSE));
-    assert_int_equal(end_actor(start_actor("timer \"apc timer\"")), 0); /* sets it anew, without an APC */
+    assert_int_equal(end_actor(start_actor("timer \"apc timer\"")), 0); /* sets it again, without an APC */
     assert_int_equal(WaitForSingleObject(timer, LONG_ENOUGH), WAIT_OBJECT_0);
     assert_int_equal(SleepEx(0, TRUE), 0);
     assert_int_equal(count, 1);

@@ -130,7 +130,7 @@ static void formats_of_numbers(void **state)
     expect_format(u"mixed 1 two 3.0 c", u"mixed %d %s %.1f %c", 1, u"two", 3.0, 'c');
 }
 
-/* Longer than the pieces in which it is put out, with a character across each border. */
+/* Longer than the pieces in which it is written, with a character across each boundary. */
 static void long_texts(void **state)
 {
     char narrow[401];

@@ -52,7 +52,7 @@ static const char *const import_libraries[] = {
 static const char usage[] =
     "usage: interlock cc|c++ [--compiler=COMMAND] [options of the compiler] FILE...\n"
     "Compiles and links Win32 sources: with _WIN32, a 16-bit wchar_t, __declspec and similar words, windows.h, and libinterlock.\n"
-    "  --compiler=COMMAND  the compiler below: gcc or clang, g++ or clang++; default: INTERLOCK_CC or gcc, for c++\n"
+    "  --compiler=COMMAND  the compiler to use: gcc or clang, g++ or clang++; default: INTERLOCK_CC or gcc, for c++\n"
     "                      INTERLOCK_CXX or g++\n"
     "  --private-library   links a copy of the library whose names no other library of the process sees\n"
     "  --interlock-help    this text (--help is the compiler's own)\n";

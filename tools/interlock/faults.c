@@ -379,7 +379,7 @@ static bool next_run(const options *o, state *s)
         if (strcmp(made.how, "exit") != 0 || made.number != 0) {
             printf("the last run, without a fault: the test ");
             describe(&made, stdout);
-            printf(": it does not do the same each time\n");
+            printf(": it behaves differently from run to run\n");
         }
         return false;
     }

@@ -19,10 +19,10 @@
 static const char usage[] =
     "usage: interlock lab [options of the explorer] FILE... [scenario...] [-- options of the compiler and linker]\n"
     "       interlock lab --scale [options]\n"
-    "FILE: C or C++ sources (.c .cc .cpp .cxx .C), objects and archives (.o .a). Explored are, in this order: the functions\n"
-    "of --function, the scenarios (LAB_SCENARIO), the test cases of GoogleTest or cmocka, main.\n"
+    "FILE: C or C++ sources (.c .cc .cpp .cxx .C), objects and archives (.o .a). Explores the first of these that it finds: the\n"
+    "functions of --function, scenarios (LAB_SCENARIO), test cases of GoogleTest or cmocka, main.\n"
     "  --gdb     runs it in gdb (with --replay TOKEN)\n"
-    "  --keep FILE  leaves the linked program there\n"
+    "  --keep FILE  leaves the linked program in FILE\n"
     "  --scale   counts the cache lines that locks move (--scale --help)\n"
     "  --help    with a FILE, also the options of the explorer\n";
 

@@ -14,23 +14,23 @@
 
 const look_kind look_kinds[LOOK_COUNT] = {
     [LOOK_LONG_INTERLOCKED] = {"long-interlocked", "long passed to Interlocked functions",
-                               "long has 64 bits. interlock cc changes all of them, other compilers half: declare it LONG."},
-    [LOOK_SCAN_LONG] = {"scan-long", "%ld and similar in scanf", "It stores 64 bits into a LONG or DWORD of 32: use %d, %u."},
-    [LOOK_PRINT_LONG] = {"print-long", "%ld and similar", "With interlock cc it prints 32 bits, also of a long of 64. For other compilers use %d, %u; -Wformat finds them."},
-    [LOOK_LONG_LIMITS] = {"long-limits", "limits of long", "They are those of 64 bits, not of LONG and DWORD."},
+                               "long has 64 bits: with interlock cc these functions change all of it, with other compilers half. Declare it LONG."},
+    [LOOK_SCAN_LONG] = {"scan-long", "%ld and similar in scanf", "It stores 64 bits into a 32-bit LONG or DWORD: use %d, %u."},
+    [LOOK_PRINT_LONG] = {"print-long", "%ld and similar", "With interlock cc it prints 32 bits, even of a 64-bit long. For other compilers use %d, %u; -Wformat finds them."},
+    [LOOK_LONG_LIMITS] = {"long-limits", "limits of long", "They are the limits of 64 bits, not of LONG and DWORD."},
     [LOOK_SIZE_OF_LONG] = {"size-of-long", "sizeof(long)", "It is 8, not 4."},
     [LOOK_REDECLARED] = {"redeclared", "prototypes of Windows functions", "With long for LONG or DWORD they conflict: include windows.h."},
     [LOOK_REDECLARED_TYPE] = {"redeclared-type", "types of Windows defined with long", "They conflict: include windows.h."},
-    [LOOK_POSIX_NAME] = {"posix-name", "functions of POSIX names over Win32",
+    [LOOK_POSIX_NAME] = {"posix-name", "functions with POSIX names over Win32",
                          "They replace the C library's own in the whole process: give them a prefix, or hide them."},
     [LOOK_DLL_MAIN] = {"dll-main", "DllMain", "Nothing calls it here: see docs/porting-win32.md."},
     [LOOK_TLS_CALLBACK] = {"tls-callback", "TLS callbacks", "Linux's loader has none: see docs/porting-win32.md."},
     [LOOK_EXCEPTION] = {"exception", "structured exceptions", "Raised exceptions are caught, faults of the processor are not."},
     [LOOK_FAULT] = {"fault", "faults as exceptions", "A fault ends the process, or is a signal."},
     [LOOK_ASSEMBLY] = {"assembly", "Microsoft's inline assembly", "gcc and clang have another syntax."},
-    [LOOK_ALIGN_STRUCT] = {"align-struct", "__declspec(align) before struct", "It has no effect there: write it behind struct."},
-    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names reach processes of the same user, Global\\ others only where an administrator says so."},
-    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know the library's own modules and functions."},
+    [LOOK_ALIGN_STRUCT] = {"align-struct", "__declspec(align) before struct", "It has no effect there: write it after struct."},
+    [LOOK_SHARED_NAME] = {"shared-name", "objects shared by name", "Names reach processes of the same user; Global\\ reaches other users only where an administrator allows it."},
+    [LOOK_MODULE] = {"module", "LoadLibrary, GetProcAddress", "They know only the library's own modules and functions."},
     [LOOK_WIDE_LIBRARY] = {"wide-library", "wide strings and streams of C++", "With a wchar_t of 16 bits they must not be used."},
 };
 
@@ -128,7 +128,7 @@ static bool is_member(const analysis *self, size_t i)
 static const char *const before_expressions[] = {"return", "else", "do", "case", "throw", "co_return", "co_await", "co_yield",
                                                  "and", "or", "not", "sizeof", "if", "while", "defined", NULL};
 
-/* A name with ( behind it: a type before it makes it a declaration. */
+/* A name followed by (: a type before it makes it a declaration. */
 static bool is_declared(const analysis *self, size_t i)
 {
     if (i == 0 || !is(self, i + 1, "("))

@@ -11,7 +11,7 @@ verdict verdict_and(verdict left, verdict right);
 verdict verdict_or(verdict left, verdict right);
 verdict verdict_defined(const char *name, size_t length);
 
-/* Of an expression behind #if. */
+/* Evaluates an expression after #if. */
 verdict condition_of(const char *text, size_t length);
 
 #endif

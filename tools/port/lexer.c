@@ -127,7 +127,7 @@ static size_t number_length(const lexer *self)
     }
 }
 
-/* Of a string or character that begins at the quote: up to the other one, or to the end of the line. */
+/* The length of a string or character that begins at the quote: up to the other quote, or to the end of the line. */
 static size_t quoted_length(const lexer *self, char quote)
 {
     size_t length = 1;
@@ -257,7 +257,7 @@ static void end_branch(lexer *self)
     emit(self, TOKEN_ENDIF, self->at, 0, self->line);
 }
 
-/* Directives. The place is behind the name of the directive. */
+/* Directives. The place is after the name of the directive. */
 
 static void lex_include(lexer *self)
 {

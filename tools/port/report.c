@@ -13,7 +13,7 @@
 typedef enum standing { THERE, MISSING, OUT_OF_SCOPE, STANDINGS } standing;
 
 static const char *const standing_keys[STANDINGS] = {"there", "missing", "out_of_scope"};
-static const char *const standing_titles[STANDINGS] = {"there", "missing", "out of scope"};
+static const char *const standing_titles[STANDINGS] = {"available", "missing", "out of scope"};
 
 typedef struct total {
     size_t names;
@@ -25,7 +25,7 @@ static standing standing_of(const sdk_name *name)
     return name->there ? THERE : sdk_areas[name->area].in_scope ? MISSING : OUT_OF_SCOPE;
 }
 
-/* Of the functions of a standing, in one area or (area -1) in all. */
+/* Counts the functions of a standing, in one area or (area -1) in all. */
 static total count(const tree *found, standing wanted, int area)
 {
     total sum = {0, 0};
@@ -82,7 +82,7 @@ static void print_standing(const tree *found, standing wanted)
 
 static void print_headers_briefly(const tree *found)
 {
-    const char *before = "  headers that are not there:";
+    const char *before = "  unavailable headers:";
 
     for (size_t i = 0; i < sdk_header_count; i++)
         if (found->headers[i].count != 0 && !sdk_headers[i].there) {
@@ -94,7 +94,7 @@ static void print_headers_briefly(const tree *found)
 
 static void print_looks_briefly(const tree *found)
 {
-    const char *title = "to look at";
+    const char *title = "to check";
 
     for (int kind = 0; kind < LOOK_COUNT; kind++)
         if (found->looks[kind].count != 0) {
@@ -121,7 +121,7 @@ static void print_summary(const tree *found, const char *root)
         all += count(found, (standing)wanted, -1).places;
     }
     if (all != 0)
-        printf("  %zu %% of the calls are there\n", there * 100 / all);
+        printf("  %zu %% of the calls are available\n", there * 100 / all);
     print_headers_briefly(found);
     print_looks_briefly(found);
     print_left_out(found);
@@ -187,7 +187,7 @@ static void print_headers(const tree *found, bool verbose)
 
     for (size_t i = 0; i < sdk_header_count; i++)
         if (found->headers[i].count != 0 && !sdk_headers[i].there) {
-            printf("%s  %-20s", titled ? "" : "\nHeaders that are not there\n", sdk_headers[i].name);
+            printf("%s  %-20s", titled ? "" : "\nUnavailable headers\n", sdk_headers[i].name);
             print_places(found, &found->headers[i], verbose);
             titled = true;
         }
@@ -199,7 +199,7 @@ static void print_looks(const tree *found, bool verbose)
 
     for (int kind = 0; kind < LOOK_COUNT; kind++)
         if (found->looks[kind].count != 0) {
-            printf("%s  %s: %s\n   ", titled ? "" : "\nTo look at\n", look_kinds[kind].title, look_kinds[kind].advice);
+            printf("%s  %s: %s\n   ", titled ? "" : "\nTo check\n", look_kinds[kind].title, look_kinds[kind].advice);
             print_places(found, &found->looks[kind], verbose);
             titled = true;
         }
@@ -215,7 +215,7 @@ void report_text(const tree *found, const char *root, bool verbose)
     print_headers(found, verbose);
     print_looks(found, verbose);
     if (verbose)
-        print_section(found, THERE, "There", true);
+        print_section(found, THERE, "Available", true);
 }
 
 /* JSON. */

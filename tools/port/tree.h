@@ -1,4 +1,4 @@
-/* tree.h: what was found in a tree of sources. */
+/* tree.h: the findings in a tree of sources. */
 #ifndef INTERLOCK_PORT_TREE_H
 #define INTERLOCK_PORT_TREE_H
 

@@ -14,7 +14,7 @@ INTERLOCK_BEGIN
  *
  * Any: consumes exactly one object, the one with the lowest index that is signaled. All: consumes all objects at one
  * instant, or none. Both are those of WaitForMultipleObjects, and so are timeouts, APCs and abandoned mutexes. Only the
- * index is apart from the result, because WAIT_ABANDONED_0, WAIT_IO_COMPLETION and WAIT_TIMEOUT are indices here:
+ * index is returned separately, because here WAIT_ABANDONED_0, WAIT_IO_COMPLETION and WAIT_TIMEOUT would be indices:
  *
  *     DWORD Index;
  *     switch (WaitForManyObjects(1000, Handles, FALSE, INFINITE, FALSE, &Index)) {
@@ -22,7 +22,7 @@ INTERLOCK_BEGIN
  *     case WAIT_ABANDONED_0: ... Handles[Index] is a mutex whose owner has ended ...
  *     }
  *
- * NtWaitForManyObjects (nt.h) and KeWaitForManyObjects (ke.h) are the same wait below this one.
+ * NtWaitForManyObjects (nt.h) and KeWaitForManyObjects (ke.h) are the same wait on lower layers.
  */
 
 /* The most objects of one wait. */

@@ -1,1 +1,1 @@
-/* What there is of files is in files.h. -idirafter: a header of this name in Interlock comes first. */
+/* The functions of files are in files.h. -idirafter: a header of this name in Interlock comes first. */
