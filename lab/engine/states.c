@@ -88,6 +88,7 @@ typedef struct access_set {
 struct lab_state_set {
     uint64_t *hashes; /* 0: free */
     uint32_t *notes;
+    uint16_t *sleepers; /* at every visit so far: their steps were not tried there */
     uint32_t size, count;
     bool is_full;
     bool unreduced;
@@ -123,6 +124,7 @@ void lab_states_clear(void)
 
     set->hashes = resize(set->hashes, set->size * sizeof(uint64_t), FIRST_SIZE * sizeof(uint64_t));
     set->notes = resize(set->notes, set->size * sizeof(uint32_t), FIRST_SIZE * sizeof(uint32_t));
+    set->sleepers = resize(set->sleepers, set->size * sizeof(uint16_t), FIRST_SIZE * sizeof(uint16_t));
     set->size = FIRST_SIZE;
     set->count = 0;
     set->index = resize(set->index, set->index_size * sizeof(uint32_t), FIRST_INDEX * sizeof(uint32_t));
@@ -182,6 +184,7 @@ static void grow(struct lab_state_set *set)
     uint32_t size = set->size * 2;
     uint64_t *hashes = lab_memory_map(size * sizeof(uint64_t));
     uint32_t *notes = lab_memory_map(size * sizeof(uint32_t));
+    uint16_t *sleepers = lab_memory_map(size * sizeof(uint16_t));
 
     for (uint32_t i = 0; i < set->size; i++) {
         if (set->hashes[i] == 0)
@@ -189,11 +192,14 @@ static void grow(struct lab_state_set *set)
         uint32_t index = find(hashes, size, set->hashes[i]);
         hashes[index] = set->hashes[i];
         notes[index] = set->notes[i];
+        sleepers[index] = set->sleepers[i];
     }
     munmap(set->hashes, set->size * sizeof(uint64_t));
     munmap(set->notes, set->size * sizeof(uint32_t));
+    munmap(set->sleepers, set->size * sizeof(uint16_t));
     set->hashes = hashes;
     set->notes = notes;
+    set->sleepers = sleepers;
     set->size = size;
 }
 
@@ -208,6 +214,11 @@ static uint32_t *note_of(uint64_t hash)
     set->count += set->hashes[index] == 0;
     set->hashes[index] = hash;
     return &set->notes[index];
+}
+
+static uint16_t *sleepers_of(const uint32_t *note)
+{
+    return &lab->states->sleepers[note - lab->states->notes];
 }
 
 /* The running thread's position, if another thread may be chosen. */
@@ -443,8 +454,12 @@ void lab_states_leave_node(uint32_t node)
 {
     struct lab_state_set *set = lab->states;
 
-    if (set->state[node] != 0)
-        *note_of(set->state[node]) = set->on_cycle[node] ? FORGOTTEN : keep_summary(&set->after[node]);
+    if (set->state[node] != 0) {
+        uint32_t *note = note_of(set->state[node]);
+
+        *note = set->on_cycle[node] ? FORGOTTEN : keep_summary(&set->after[node]);
+        *sleepers_of(note) = lab->nodes[node].sleep;
+    }
     set->below.count = set->after[node].count;
     memcpy(set->below.of, set->after[node].of, set->below.count * sizeof(later));
 }
@@ -457,8 +472,10 @@ static void try_everything_since(uint64_t state)
     for (uint32_t i = lab->node_count; i-- != 0;) {
         lab_node *n = &lab->nodes[i];
 
-        if (n->kind == NODE_THREAD)
+        if (n->kind == NODE_THREAD) {
             n->backtrack = n->enabled;
+            n->sleep = 0;
+        }
         if (set->state[i] == state)
             return;
         set->on_cycle[i] = true;
@@ -511,15 +528,16 @@ static void try_before(int32_t step, const later *l)
     if (step == NO_STEP || lab->steps[step].thread == l->thread || is_ordered(step, l))
         return;
     lab_node *n = &lab->nodes[lab->steps[step].node];
-    if (n->enabled & LAB_BIT(l->thread)) {
-        n->backtrack |= LAB_BIT(l->thread);
+    uint16_t causes = (uint16_t)((l->threads | LAB_BIT(l->thread)) & n->enabled);
+    if (causes & (n->backtrack | n->sleep))
         return;
-    }
-    uint16_t causes = find_causes(step, n->enabled, l);
+    causes |= find_causes(step, n->enabled, l);
+    if (causes & (n->backtrack | n->sleep))
+        return;
     if (causes == 0)
         n->backtrack = n->enabled;
-    else if (!(causes & n->backtrack))
-        n->backtrack |= LAB_BIT(lab_lowest(causes));
+    else
+        n->backtrack |= causes & LAB_BIT(l->thread) ? LAB_BIT(l->thread) : LAB_BIT(lab_lowest(causes));
 }
 
 static void compare_with_schedule(const later *summary, uint32_t count)
@@ -567,8 +585,8 @@ uint8_t lab_states_pick(lab_node *n, int32_t previous)
 
     if (set->unreduced)
         return pick_awake(n, previous);
-    uint8_t chosen = lab_explore_prefer(n->enabled);
-    n->sleep = 0;
+    n->sleep = lab_dpor_sleepers(previous);
+    uint8_t chosen = lab_explore_prefer(lab_dpor_awake(n));
     n->backtrack = LAB_BIT(chosen);
     if ((n->enabled & (n->enabled - 1)) == 0 || lab_explore_runs_on(n->enabled))
         return chosen;
@@ -576,19 +594,28 @@ uint8_t lab_states_pick(lab_node *n, int32_t previous)
     if (hash == 0)
         return chosen;
     uint32_t *note = note_of(hash);
-    if (*note == FORGOTTEN) {
-        *note = OPEN;
-        set->state[lab->node_count - 1] = hash;
-        return chosen;
-    }
     uint32_t summary = *note;
     if (summary == OPEN) {
         try_everything_since(hash);
-    } else {
-        set->end = summary;
-        compare_with_schedule((const later *)&set->room[summary + 1], (uint32_t)set->room[summary]);
+        lab_dpor_prune();
     }
-    lab_dpor_prune();
+    if (summary != FORGOTTEN) {
+        const later *accesses = (const later *)&set->room[summary + 1];
+        uint16_t left = (uint16_t)(*sleepers_of(note) & ~n->sleep & n->enabled);
+
+        compare_with_schedule(accesses, (uint32_t)set->room[summary]);
+        if (left == 0) {
+            set->end = summary;
+            lab_dpor_prune();
+        }
+        merge(&set->after[lab->node_count - 1], accesses, (uint32_t)set->room[summary]);
+        n->sleep &= *sleepers_of(note);
+        n->backtrack = left;
+        chosen = lab_explore_prefer(left);
+    }
+    *note = OPEN;
+    set->state[lab->node_count - 1] = hash;
+    return chosen;
 }
 
 /* What decides whether a thread spins: to leave one that does is no preemption. */
