@@ -410,6 +410,9 @@ VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs all queued user APCs */
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* runs queued ones down; no more can be queued */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
 
+/* wait.c: KeWaitForSingleObject for a queued waiter that has already spun: it does not spin a second time. */
+NTSTATUS KiSleepUntilSignaled(PVOID Object, KWAIT_REASON WaitReason, PLARGE_INTEGER Timeout);
+
 /* apc.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */
 NTSTATUS KiWaitForAlertById(PVOID Hint, PLARGE_INTEGER Timeout, BOOLEAN Spins); /* FALSE: the caller has spun already */
