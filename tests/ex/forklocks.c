@@ -1086,6 +1086,65 @@ static void barrier(void **state)
     check(RtlDeleteBarrier(&barrier) == STATUS_SUCCESS);
 }
 
+/* Reader/writer spinlocks, which have no queue: the mark of a waiting writer keeps readers out. */
+
+#define WRITER_WAITS (1 << 30)
+
+typedef struct marked_lock {
+    EX_SPIN_LOCK word;
+    lock_mode held;
+    KIRQL old;
+} marked_lock;
+
+static void *write_once(void *argument)
+{
+    marked_lock *lock = argument;
+    KIRQL old = ExAcquireSpinLockExclusive(&lock->word);
+    ExReleaseSpinLockExclusive(&lock->word, old);
+    return NULL;
+}
+
+static void release_marked(marked_lock *lock)
+{
+    if (lock->held == SHARED) {
+        ExReleaseSpinLockShared(&lock->word, lock->old);
+    } else {
+        ExReleaseSpinLockExclusive(&lock->word, lock->old);
+    }
+}
+
+static void read_in_child(void *argument)
+{
+    marked_lock *lock = argument;
+    release_marked(lock);
+    ExReleaseSpinLockShared(&lock->word, ExAcquireSpinLockShared(&lock->word));
+    write_once(lock);
+    check(lock->word == 0);
+}
+
+static void reader_writer_spinlock(void **state)
+{
+    (void)state;
+    if (KeNumberProcessors == 1) {
+        skip();
+    }
+    for (lock_mode mode = EXCLUSIVE; mode <= SHARED; mode++) {
+        marked_lock lock = {.held = mode};
+        pthread_t writers[2];
+        lock.old = mode == SHARED ? ExAcquireSpinLockShared(&lock.word) : ExAcquireSpinLockExclusive(&lock.word);
+        for (unsigned i = 0; i < 2; i++) {
+            check(pthread_create(&writers[i], NULL, write_once, &lock) == 0);
+        }
+        await(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & WRITER_WAITS);
+        in_child(read_in_child, &lock);
+        release_marked(&lock);
+        for (unsigned i = 0; i < 2; i++) {
+            check(pthread_join(writers[i], NULL) == 0);
+        }
+        assert_int_equal(lock.word, 0);
+    }
+}
+
 /* Keyed events pair a wait with a release of the same process. */
 
 static void wait_for_key(void *key)
@@ -1291,6 +1350,7 @@ int main(void)
         WATCHED(condition_variable),
         WATCHED(keyed_event),
         WATCHED(barrier),
+        WATCHED(reader_writer_spinlock),
         WATCHED(dispatcher_objects),
         WATCHED(queue),
         WATCHED(a_child_of_a_child),
