@@ -244,8 +244,6 @@ typedef struct _KPROCESS {
     SCHAR BasePriority;
     NTSTATUS ExitStatus;
     volatile ULONG Settings;         /* counts changes of the members below and of BasePriority: process.c */
-    volatile UCHAR PriorityClass;    /* PROCESS_PRIORITY_CLASS_*; 0: normal */
-    volatile BOOLEAN Background;
     volatile BOOLEAN DisableBoost;
     volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
