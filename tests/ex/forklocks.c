@@ -1145,6 +1145,41 @@ static void reader_writer_spinlock(void **state)
     }
 }
 
+/* Spinlocks: nothing of a thread that spins is in the word. */
+
+static void *spin_once(void *argument)
+{
+    KIRQL old;
+    KeAcquireSpinLock((PKSPIN_LOCK)argument, &old);
+    KeReleaseSpinLock((PKSPIN_LOCK)argument, old);
+    return NULL;
+}
+
+typedef struct spun_lock {
+    KSPIN_LOCK word;
+    KIRQL old;
+} spun_lock;
+
+static void spin_in_child(void *argument)
+{
+    spun_lock *lock = argument;
+    KeReleaseSpinLock(&lock->word, lock->old);
+    spin_once((void *)&lock->word);
+    check(KeTestSpinLock(&lock->word));
+}
+
+static void spinlock(void **state)
+{
+    spun_lock lock = {0};
+    pthread_t other;
+    (void)state;
+    KeAcquireSpinLock(&lock.word, &lock.old);
+    check(pthread_create(&other, NULL, spin_once, (void *)&lock.word) == 0);
+    in_child(spin_in_child, &lock);
+    KeReleaseSpinLock(&lock.word, lock.old);
+    check(pthread_join(other, NULL) == 0);
+}
+
 /* Keyed events pair a wait with a release of the same process. */
 
 static void wait_for_key(void *key)
@@ -1351,6 +1386,7 @@ int main(void)
         WATCHED(keyed_event),
         WATCHED(barrier),
         WATCHED(reader_writer_spinlock),
+        WATCHED(spinlock),
         WATCHED(dispatcher_objects),
         WATCHED(queue),
         WATCHED(a_child_of_a_child),
