@@ -12,7 +12,7 @@ struct _KTHREAD {
     int Unused;
 };
 
-#define KiVerifyAcquire(thread, lock, hold, kind) ((void)0)
+#define KiAcquireVerifiedQueuedLock(entry, lock, site) ((void)0)
 #define KiVerifyRelease(thread, lock, hold) ((void)0)
 #define KiVerifyAtDispatchLevel(thread) ((void)0)
 #define KiNoteAcquired(thread, lock, hold, kind) ((void)0)

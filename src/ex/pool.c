@@ -148,7 +148,7 @@ VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
         if (Irql > ExpHighestIrql(Header->PoolType)) {
             KeBugCheckEx(BAD_POOL_CALLER, EXP_FREED_AT_WRONG_IRQL, Irql, Header->PoolType, (ULONG_PTR)P);
         }
-        KiVerifyFreedMemory(P, ExpPoolBytes(P, Header->Offset));
+        KiVerifyFreed(P, ExpPoolBytes(P, Header->Offset), FALSE);
     }
     ExpNotePoolFreed(P, Header->PoolType, Header->Tag);
     HalFree((PUCHAR)P - Header->Offset);

@@ -633,7 +633,7 @@ static VOID ExpSleepOnEvent(PEXP_WAIT_BLOCK Block, volatile ULONG_PTR *Lock)
 {
     PKTHREAD Thread = KiCurrentThread();
     PVOID Previous = KiNoteLockWaitedFor(Thread, (PVOID)Lock);
-    KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
+    KiSleepUntilSignaled(&Block->WakeEvent, WrPushLock, NULL);
     KiNoteLockWaitedFor(Thread, Previous);
     if (Block->AutoBoost) {
         Thread->AutoBoostCount += 1;
@@ -965,11 +965,11 @@ static NTSTATUS ExpAwaitBlock(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block, PLA
         (!Poll && KiParkUntil(Thread, KiParkForPushLock, ExpIsBlockWoken, Block)) || !ExpFallAsleep(Block)) {
         return STATUS_SUCCESS;
     }
-    NTSTATUS Status = KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, Timeout);
+    NTSTATUS Status = KiSleepUntilSignaled(&Block->WakeEvent, WrPushLock, Timeout);
     if (Status != STATUS_TIMEOUT || ExpTakeBlock(PushLock, Block)) {
         return Status;
     }
-    return KeWaitForSingleObject(&Block->WakeEvent, WrPushLock, KernelMode, FALSE, NULL);
+    return KiSleepUntilSignaled(&Block->WakeEvent, WrPushLock, NULL);
 }
 
 static VOID ExpTakeBlockBack(PEX_PUSH_LOCK PushLock, PEXP_WAIT_BLOCK Block)

@@ -425,12 +425,12 @@ static DECLSPEC_NOINLINE VOID ExpReleaseRundownSlot(PEX_RUNDOWN_REF_CACHE_AWARE 
 
 BOOLEAN(ExAcquireRundownProtectionCacheAware)(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
-    return ExpAddInSection(RunRefCacheAware, 1) || ExpAcquireRundownSlot(RunRefCacheAware, 1);
+    return ExpAddInSection(RunRefCacheAware, 1) ? TRUE : ExpAcquireRundownSlot(RunRefCacheAware, 1);
 }
 
 BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
 {
-    return ExpAddInSection(RunRefCacheAware, Count) || ExpAcquireRundownSlot(RunRefCacheAware, Count);
+    return ExpAddInSection(RunRefCacheAware, Count) ? TRUE : ExpAcquireRundownSlot(RunRefCacheAware, Count);
 }
 
 VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRef, ULONG Count)

@@ -19,12 +19,15 @@
  *    any bit at all, for a conversion E or another sharer.
  * 6. A conversion only requires the caller to be the only sharer: it overtakes a waiting writer, and W stays.
  * 7. Zeroed memory is a free lock. Nothing is accessed after the release.
+ * 8. In a forked child no writer of the parent waits: W is cleared, or readers would wait forever. Clearing it is harmless in
+ *    any case, because a waiting writer sets it again (2). So the lock may be in memory that the parent shares.
  *
  * Counting the waiting writers in place of W was rejected: two writers that take turns would starve all readers. A
  * reader that holds the lock must not acquire it again: it would wait for the writer, and the writer for it.
  */
 #include "exp.h"
 
+#include "../ke/fork.h"
 #include "../ke/verifier.h"
 #include "../ke/park.h"
 
@@ -65,20 +68,34 @@ static DECLSPEC_NOINLINE VOID ExpAwaitSpinLockShared(PKTHREAD Thread, PEX_SPIN_L
     } while (!ExpTryAcquireSpinLockShared(SpinLock, &Word));
 }
 
+/* Requirement 8. */
+static VOID ExpInheritWaitingWriter(PKI_QUEUED Queued)
+{
+    __atomic_fetch_and((PEX_SPIN_LOCK)Queued->Block, ~EXP_WRITER_WAITS, __ATOMIC_RELAXED);
+}
+
+/* The writer is registered whenever a fork finds that it has set W: the sections order both (ke/fork.h, 5). */
 static DECLSPEC_NOINLINE VOID ExpAwaitSpinLockExclusive(PKTHREAD Thread, PEX_SPIN_LOCK SpinLock, LONG Word)
 {
+    KI_QUEUED Queued = {.Block = (PVOID)SpinLock, .Inherit = ExpInheritWaitingWriter};
     KI_PATIENCE Patience;
+    KiEnterDispatcher(Thread);
+    KiRegisterQueued(Thread, &Queued);
+    KiExitDispatcher(Thread);
     KiBeginPatience(&Patience, Thread, KiParkForSpinLock);
     for (;;) {
         if (!(Word & ~EXP_WRITER_WAITS)) {
             if (ExpChangeSpinLock(SpinLock, &Word, EXP_EXCLUSIVE)) {
-                return;
+                break;
             }
         } else if (Word & EXP_WRITER_WAITS || ExpChangeSpinLock(SpinLock, &Word, Word | EXP_WRITER_WAITS)) {
             KiStayAwake(&Patience, Thread, KiParkForSpinLock);
             Word = ExpReadSpinLock(SpinLock);
         }
     }
+    KiEnterDispatcher(Thread);
+    KiUnregisterQueued(Thread, &Queued);
+    KiExitDispatcher(Thread);
 }
 
 /* Site: the return address of the call. */

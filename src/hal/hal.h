@@ -56,6 +56,9 @@ typedef struct _HAL_CALLBACKS {
     VOID (*ForkParentLate)(VOID);                /* after the allocator's handlers */
     VOID (*ForkChild)(VOID);                     /* HalFree defers, since an allocator may have locked its heap */
     VOID (*ForkChildLate)(VOID);                 /* after its handlers; not if the parent never created a thread */
+#ifdef INTERLOCK_DEBUG
+    VOID (*HeapUse)(VOID);                       /* before each use of the heap */
+#endif
 } HAL_CALLBACKS;
 
 /* In two steps. The first allocates nothing: the first call may come from a malloc that uses this library. */

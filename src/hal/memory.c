@@ -22,11 +22,21 @@ static PVOID HalpAllocate(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 
 HAL_FAULT_ROUTINE *volatile HalFaultRoutine;
 
+static VOID HalpNoteHeapUse(VOID)
+{
+#ifdef INTERLOCK_DEBUG
+    if (HalpCallbacks.HeapUse != NULL) {
+        HalpCallbacks.HeapUse();
+    }
+#endif
+}
+
 /* The heap is not a cancellation point but may change errno, even when it succeeds. A block has room for
    HalpDeferred. */
 static PVOID HalpAllocateFromHeap(SIZE_T Size, SIZE_T Alignment, BOOLEAN Zero)
 {
     int Error = errno;
+    HalpNoteHeapUse();
     PVOID Memory = HalpAllocate(Size > sizeof(PVOID) ? Size : sizeof(PVOID), Alignment, Zero);
 
     errno = Error;
@@ -72,6 +82,7 @@ VOID HalFree(PVOID Memory)
         HalpDeferred = Memory;
         return;
     }
+    HalpNoteHeapUse();
     free(Memory);
     /* relaxed, both: the list was filled before the child had a second thread */
     if (__atomic_load_n(&HalpDeferred, __ATOMIC_RELAXED) != NULL) {

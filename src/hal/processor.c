@@ -181,14 +181,13 @@ ULONG HalFarLineCycles(VOID)
 /* A wait calls this two to four times. */
 ULONG HalpCurrentProcessor(VOID)
 {
-    LONG Number = -1;
-
     if (__builtin_expect(HalSectionsOffered(), TRUE)) {
-        Number = HalReadSectionProcessor();
+        LONG Number = HalReadSectionProcessor();
+        if (__builtin_expect(Number >= 0, TRUE)) { /* otherwise the thread has no area */
+            return (ULONG)Number;
+        }
     }
-    if (Number < 0) { /* the thread has no area */
-        Number = sched_getcpu();
-    }
+    int Number = sched_getcpu();
     return Number < 0 ? 0 : (ULONG)Number;
 }
 

@@ -105,22 +105,12 @@ static VOID HalpEnterOwnThread(VOID)
     }
 }
 
-/* After it was noted: its id may soon be that of another thread. */
-static VOID HalpLeaveOwnThreads(VOID)
-{
-    if (HalpOwnPlace != 0) {
-        /* release: pairs with the acquire in HalpIsOwnThread; a thread that is not entered any more is noted */
-        __atomic_store_n(&HalpOwnThreads[HalpOwnPlace - 1], 0, __ATOMIC_RELEASE);
-        HalpOwnPlace = 0;
-    }
-}
-
 static BOOLEAN HalpIsOwnThread(ULONG ThreadId)
 {
     ULONG64 Own = HalpOwnEntry(ThreadId);
 
     for (ULONG Try = 0; Try < OWN_THREADS; Try++) {
-        /* acquire: pairs with the release in HalpLeaveOwnThreads */
+        /* acquire: pairs with the release in HalNoteThreadEnds */
         if (__atomic_load_n(&HalpOwnThreads[(ThreadId + Try) % OWN_THREADS], __ATOMIC_ACQUIRE) == Own) {
             return TRUE;
         }
@@ -133,7 +123,11 @@ VOID HalNoteThreadEnds(VOID)
     /* relaxed, both: the change of the thread's state, which comes later, releases them */
     ULONG Note = __atomic_fetch_add(&HalpNotes, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&HalpNotedThreads[Note % NOTED_THREADS], HalCurrentThreadId(), __ATOMIC_RELAXED);
-    HalpLeaveOwnThreads();
+    if (HalpOwnPlace != 0) { /* now that it is noted: its id may soon be that of another thread */
+        /* release: pairs with the acquire in HalpIsOwnThread; a thread that is not entered any more is noted */
+        __atomic_store_n(&HalpOwnThreads[HalpOwnPlace - 1], 0, __ATOMIC_RELEASE);
+        HalpOwnPlace = 0;
+    }
 }
 
 static BOOLEAN HalpIsNoted(ULONG ThreadId)

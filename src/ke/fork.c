@@ -12,8 +12,8 @@
  * 3. The forker itself enters sections freely: other handlers of the program run between prepare and the fork.
  * 4. One fork at a time: the thread that sets KiForkPending from 0.
  * 5. An allocator may lock its heap over the fork, before our handler in the parent and until after ours in parent and
- *    child. So no thread uses the heap in a section, and both handlers leave it alone: hal defers frees, and APCs and
- *    threads that are requested wait for the late handlers (ownthread.h).
+ *    child. So no thread uses the heap in a section (builds with the verifier check that), and both handlers leave it
+ *    alone: hal defers frees, and APCs and threads that are requested wait for the late handlers (ownthread.h).
  *
  * In the child the threads that stayed behind count as ended: they wait for nothing, their mutants are abandoned, their
  * objects are signaled.

@@ -120,6 +120,19 @@ static VOID KiInitializeProcessors(VOID)
     }
 }
 
+#ifdef INTERLOCK_DEBUG
+/* Requirement 5 of fork.c. */
+static VOID KiCheckHeapUse(VOID)
+{
+    PKTHREAD Thread = HalCurrentThread;
+    /* relaxed: the forking thread itself is in sections, with the heap's lock */
+    if (Thread != NULL && Thread->DispatcherDepth != 0 && __atomic_load_n(&KiForkPending, __ATOMIC_RELAXED) == 0) {
+        HalPrint("interlock: the heap is used inside a dispatcher section\n");
+        HalAbort();
+    }
+}
+#endif
+
 static VOID KiInitialize(VOID)
 {
     static const HAL_CALLBACKS Callbacks = {
@@ -130,6 +143,9 @@ static VOID KiInitialize(VOID)
         .ForkParentLate = KiForkParentLate,
         .ForkChild = KiForkChild,
         .ForkChildLate = KiForkChildLate,
+#ifdef INTERLOCK_DEBUG
+        .HeapUse = KiCheckHeapUse,
+#endif
     };
     HalInitialize(&Callbacks);
     KiReadSettings();

@@ -244,8 +244,6 @@ typedef struct _KPROCESS {
     SCHAR BasePriority;
     NTSTATUS ExitStatus;
     volatile ULONG Settings;         /* counts changes of the members below and of BasePriority: process.c */
-    volatile UCHAR PriorityClass;    /* PROCESS_PRIORITY_CLASS_*; 0: normal */
-    volatile BOOLEAN Background;
     volatile BOOLEAN DisableBoost;
     volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
@@ -409,6 +407,9 @@ VOID KiDeliverApc(PKTHREAD Thread);              /* runs every kernel APC that m
 VOID KiDeliverUserApcs(PKTHREAD Thread);         /* runs all queued user APCs */
 VOID KiFlushThreadApcs(PKTHREAD Thread);         /* runs queued ones down; no more can be queued */
 BOOLEAN KiKernelApcDeliverable(PKTHREAD Thread);
+
+/* wait.c: KeWaitForSingleObject for a queued waiter that has already spun: it does not spin a second time. */
+NTSTATUS KiSleepUntilSignaled(PVOID Object, KWAIT_REASON WaitReason, PLARGE_INTEGER Timeout);
 
 /* apc.c: the one way in which user mode blocks. An alert may be spurious: check the condition again. */
 NTSTATUS KeWaitForAlertByThreadId(PVOID Hint, PLARGE_INTEGER Timeout); /* STATUS_ALERTED or STATUS_TIMEOUT */

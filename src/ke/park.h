@@ -44,6 +44,11 @@
  * threads that answer each other would both keep sleeping between messages (event-two: 0.16 us instead of tens). Each
  * time that the reply is late, the long spin is tried half as often.
  *
+ * Twice. The waiter of a pushlock or SRW lock that has spun in vain queues and sleeps; it does not spin a second time, for
+ * its wakeup (KiSleepUntilSignaled, KiWaitForAlertById). That would buy nothing: whoever wakes it, it has to win the lock.
+ * The waiters of fast mutexes and resources do spin again, as for any object. There it pays: mutex-4, fast mutex, 22.7 M/s
+ * instead of 18.1; readers-50-4, ERESOURCE, 18.5 instead of 15.1, because a resource is handed off.
+ *
  * Gaps. A check takes the cache line away from the thread that is about to write it. The first gap is FirstGap, each
  * further one the time spun so far >> GapShift, at most GreatestGap: with shift 0 the gap doubles, with shift 6 a check
  * is late by at most 1/64 of the wait. 0 stands for a single pause.

@@ -259,12 +259,8 @@ static DECLSPEC_NOINLINE VOID KiHandToNext(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_L
     }
 }
 
-/* Only the verifier and the slow paths need the current thread, and find it themselves. */
-FORCEINLINE VOID KiAcquireQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+FORCEINLINE VOID KiEnterQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
-    if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        KiVerifyAcquire(KiCurrentThread(), SpinLock, KiHoldExclusive, KiOrderQueuedLock);
-    }
     /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
        find the entry; pairs with the acquire of the successor's exchange. */
     PKSPIN_LOCK_QUEUE Previous =
@@ -274,8 +270,22 @@ FORCEINLINE VOID KiAcquireQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK Sp
     } else {
         KiWaitInQueue(LockQueue, SpinLock, Previous);
     }
+}
+
+static DECLSPEC_NOINLINE VOID KiAcquireVerifiedQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock, PVOID Site)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    KiVerifyAcquire(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+    KiEnterQueue(LockQueue, SpinLock);
+    KiNoteAcquiredAt(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock, Site);
+}
+
+FORCEINLINE VOID KiAcquireQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
     if (__builtin_expect(KiVerifierEnabled, FALSE)) {
-        KiNoteAcquired(KiCurrentThread(), SpinLock, KiHoldExclusive, KiOrderQueuedLock);
+        KiAcquireVerifiedQueuedLock(LockQueue, SpinLock, __builtin_return_address(0));
+    } else {
+        KiEnterQueue(LockQueue, SpinLock);
     }
 }
 
@@ -283,7 +293,7 @@ FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue
 {
     KSPIN_LOCK Free = 0;
     KiVerifyAtDispatchLevel(Thread);
-    /* orders as in KiAcquireQueuedLock */
+    /* orders as in KiEnterQueue */
     if (!__atomic_compare_exchange_n(SpinLock, &Free, (KSPIN_LOCK)LockQueue, FALSE, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
         return FALSE;

@@ -182,13 +182,13 @@ static DECLSPEC_NORETURN VOID KiStopInUse(const KI_IN_USE *InUse)
     KeBugCheckEx(InUse->Code, InUse->Parameter[0], InUse->Parameter[1], InUse->Parameter[2], InUse->Parameter[3]);
 }
 
-static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
+VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN IsObject)
 {
     KI_IN_USE InUse;
     if (KiFindInUse(Base, (PUCHAR)Base + Size, &InUse)) {
         KiStopInUse(&InUse);
     }
-    PVOID Lock = KiOrderForgetRange(Base, Size, Abandons);
+    PVOID Lock = KiOrderForgetRange(Base, Size, IsObject);
     if (Lock != NULL) {
         KeBugCheckEx(DRIVER_VERIFIER_DETECTED_VIOLATION, KI_FREED_HELD_LOCK, (ULONG_PTR)Lock, (ULONG_PTR)Base, Size);
     }
@@ -197,16 +197,6 @@ static VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN Abandons)
 VOID KiNoteNewMemory(PVOID Base, SIZE_T Size)
 {
     (VOID)KiOrderForgetRange(Base, Size, TRUE);
-}
-
-VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size)
-{
-    KiVerifyFreed(Base, Size, FALSE);
-}
-
-VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size)
-{
-    KiVerifyFreed(Base, Size, TRUE);
 }
 
 /* The search itself runs in these frames, and overwrites what was in them: only addresses count. Locks are not searched for,

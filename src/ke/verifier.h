@@ -79,11 +79,10 @@ FORCEINLINE VOID KiVerifyRelease(PKTHREAD Thread, PVOID Lock, KI_HOLD Hold)
 #define KI_FREED_QUEUED_APC 0x494C0001
 #define KI_FREED_WAITED_OBJECT 0x494C0002
 
-/* Before the memory is freed, while KiVerifierEnabled. Anything that they find is a bugcheck. IRQL <=
-   DISPATCH_LEVEL. */
-VOID KiVerifyFreedMemory(PVOID Base, SIZE_T Size);
+/* Before the memory is freed, while KiVerifierEnabled. Anything that it finds is a bugcheck, but an object's mutant may have
+   an owner, and is abandoned. IRQL <= DISPATCH_LEVEL. */
+VOID KiVerifyFreed(PVOID Base, SIZE_T Size, BOOLEAN IsObject);
 VOID KiNoteNewMemory(PVOID Base, SIZE_T Size); /* forgets locks in memory that the program freed itself */
-VOID KiVerifyFreedObject(PVOID Base, SIZE_T Size); /* its mutant may have an owner, and is abandoned */
 VOID KiVerifyStackAtExit(PKTHREAD Thread);
 
 /* The lists of higher layers; the file that owns a list sets its entry when the library is loaded. Returns what is in

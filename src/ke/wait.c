@@ -681,7 +681,7 @@ static BOOLEAN KiIsAlerted(PKI_WAIT Wait, NTSTATUS *Status)
 /* The object is a mutant, or was not signaled. If the fast path has tested the object, this leaves the next test to the
    spin, or to the link. */
 FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-                                   PLARGE_INTEGER Timeout)
+                                   PLARGE_INTEGER Timeout, BOOLEAN Spins)
 {
     PKTHREAD Thread = KiCurrentThread();
     BOOLEAN Tested = KiMayConsumeAtOnce(Thread, Alertable);
@@ -706,7 +706,7 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     if (KiIsOutside(Object)) {
         return KiWaitOutside(&Wait);
     }
-    if (KiSpinForAny(&Object, 1, Thread, &Status)) {
+    if (Spins && KiSpinForAny(&Object, 1, Thread, &Status)) {
         return Status;
     }
     Wait.Spun = TRUE;
@@ -727,13 +727,13 @@ NTSTATUS KiWaitForLockedObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
 NTSTATUS KiWaitForSingleObjectSlow(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                    PLARGE_INTEGER Timeout)
 {
-    return KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout);
+    return KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout, TRUE);
 }
 
 static DECLSPEC_NOINLINE NTSTATUS KiAwaitObjectAndFinish(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
                                                          BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
-    return KiFinishWait(KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout));
+    return KiFinishWait(KiAwaitObject(Object, WaitReason, WaitMode, Alertable, Timeout, TRUE));
 }
 
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
@@ -742,6 +742,13 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     return KiTryConsumeAtOnce(Object, Alertable) == KiConsumedAtOnce
                ? STATUS_SUCCESS
                : KiAwaitObjectAndFinish(Object, WaitReason, WaitMode, Alertable, Timeout);
+}
+
+NTSTATUS KiSleepUntilSignaled(PVOID Object, KWAIT_REASON WaitReason, PLARGE_INTEGER Timeout)
+{
+    return KiTryConsumeAtOnce(Object, FALSE) == KiConsumedAtOnce
+               ? STATUS_SUCCESS
+               : KiAwaitObject(Object, WaitReason, KernelMode, FALSE, Timeout, FALSE);
 }
 
 /* Several objects. */

@@ -80,21 +80,16 @@ FORCEINLINE VOID NtpEndPortUse(PKTHREAD Thread)
     }
 }
 
-/* relaxed, both: a close before this call has already changed the entry */
-FORCEINLINE BOOLEAN NtpIsKeptFor(PNTP_THREAD_KEPT Slot, ULONG_PTR Port)
-{
-    POBP_HANDLE_ENTRY Entry = Slot->KeptEntry;
-    return __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) == Slot->KeptAccess &&
-           (ULONG_PTR)ObpObjectOf(__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED)) == Port;
-}
-
 /* With UsesKeptPort set: the port kept for this handle, if it grants the access, or NULL. */
 FORCEINLINE PNTP_PORT NtpFindKeptPort(PKTHREAD Thread, HANDLE Handle, ACCESS_MASK DesiredAccess)
 {
     PNTP_THREAD_KEPT Slot = NtpThreadKept(Thread);
     ULONG_PTR Port = __atomic_load_n(&Slot->KeptPort, __ATOMIC_SEQ_CST);
+    POBP_HANDLE_ENTRY Entry = Slot->KeptEntry;
+    /* relaxed, both: a close before this call has already changed the entry. No address has NTP_GIVE_BACK, as Port may. */
     BOOLEAN Good = Port != 0 && Slot->KeptHandle == Handle && !(DesiredAccess & ~(ACCESS_MASK)Slot->KeptAccess) &&
-                   NtpIsKeptFor(Slot, Port); /* fails if Port has NTP_GIVE_BACK: no address has it */
+                   __atomic_load_n(&Entry->Access, __ATOMIC_RELAXED) == Slot->KeptAccess &&
+                   (ULONG_PTR)ObpObjectOf(__atomic_load_n(&Entry->Object, __ATOMIC_RELAXED)) == Port;
     return __builtin_expect(Good, TRUE) ? (PNTP_PORT)Port : NULL;
 }
 

@@ -108,6 +108,8 @@ static const SCHAR NtpClassPriority[] = {
     [PROCESS_PRIORITY_CLASS_REALTIME] = 24,
 };
 
+static volatile UCHAR NtpPriorityClass; /* of this process, as it was set last; PROCESS_PRIORITY_CLASS_UNKNOWN: never */
+
 static BOOLEAN NtpIsThisProcess(PEPROCESS Process)
 {
     return Process == PsGetCurrentProcess();
@@ -170,7 +172,8 @@ static NTSTATUS NtpQueryProcess(PEPROCESS Process, PROCESSINFOCLASS Class, PVOID
         return STATUS_SUCCESS;
     case ProcessPriorityClass:
         /* relaxed, here and below: a setting publishes nothing else */
-        Known = __atomic_load_n(&Process->Pcb.PriorityClass, __ATOMIC_RELAXED);
+        Known = NtpIsThisProcess(Process) ? __atomic_load_n(&NtpPriorityClass, __ATOMIC_RELAXED)
+                                          : PROCESS_PRIORITY_CLASS_UNKNOWN;
         Priority->Foreground = FALSE;
         Priority->PriorityClass = Known != PROCESS_PRIORITY_CLASS_UNKNOWN ? Known : PROCESS_PRIORITY_CLASS_NORMAL;
         return STATUS_SUCCESS;
@@ -228,7 +231,7 @@ NTSTATUS ZwQueryInformationProcess(HANDLE ProcessHandle, PROCESSINFOCLASS Proces
                                                   ProcessInformation, ProcessInformationLength, ReturnLength));
 }
 
-static NTSTATUS NtpSetProcessBase(PEPROCESS Process, KPRIORITY Base)
+static NTSTATUS NtpSetProcessBase(KPRIORITY Base)
 {
     if (Base <= LOW_PRIORITY || Base > HIGH_PRIORITY) {
         return STATUS_INVALID_PARAMETER;
@@ -236,20 +239,19 @@ static NTSTATUS NtpSetProcessBase(PEPROCESS Process, KPRIORITY Base)
     if (Base >= LOW_REALTIME_PRIORITY) {
         return STATUS_PRIVILEGE_NOT_HELD;
     }
-    UNREFERENCED_PARAMETER(Process);
     KiSetProcessBasePriority(Base);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS NtpSetPriorityClass(PEPROCESS Process, UCHAR Class)
+static NTSTATUS NtpSetPriorityClass(UCHAR Class)
 {
     NTSTATUS Status;
     if (Class == PROCESS_PRIORITY_CLASS_UNKNOWN || Class >= RTL_NUMBER_OF(NtpClassPriority)) {
         return STATUS_INVALID_PARAMETER;
     }
-    Status = NtpSetProcessBase(Process, NtpClassPriority[Class]);
+    Status = NtpSetProcessBase(NtpClassPriority[Class]);
     if (NT_SUCCESS(Status)) {
-        __atomic_store_n(&Process->Pcb.PriorityClass, Class, __ATOMIC_RELAXED);
+        __atomic_store_n(&NtpPriorityClass, Class, __ATOMIC_RELAXED);
     }
     return Status;
 }
@@ -261,9 +263,9 @@ static NTSTATUS NtpSetProcess(PEPROCESS Process, PROCESSINFOCLASS Class, PVOID I
     }
     switch ((ULONG)Class) {
     case ProcessBasePriority:
-        return NtpSetProcessBase(Process, *(KPRIORITY *)Information);
+        return NtpSetProcessBase(*(KPRIORITY *)Information);
     case ProcessPriorityClass:
-        return NtpSetPriorityClass(Process, ((PPROCESS_PRIORITY_CLASS)Information)->PriorityClass);
+        return NtpSetPriorityClass(((PPROCESS_PRIORITY_CLASS)Information)->PriorityClass);
     case ProcessAffinityMask:
         return KiSetProcessAffinity(*(PKAFFINITY)Information) ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
     default:

@@ -197,7 +197,7 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
     if (!OwnsMemory) {
         if (KiVerifierEnabled) {
             SIZE_T Size = HalQueryAllocationSize(Header);
-            KiVerifyFreedObject(Header, Size != 0 ? Size : sizeof(OBJECT_HEADER) + sizeof(DISPATCHER_HEADER));
+            KiVerifyFreed(Header, Size != 0 ? Size : sizeof(OBJECT_HEADER) + sizeof(DISPATCHER_HEADER), TRUE);
         }
         HalFree(Header);
     }

@@ -347,7 +347,8 @@ FORCEINLINE NTSTATUS ObpReferenceByHandle(HANDLE Handle, ACCESS_MASK DesiredAcce
  *    found.
  * 3. A borrower is in a dispatcher section: it is neither suspended nor left behind by a fork, no APC runs, and so a closer
  *    never waits for itself. It does not block and takes no lock: what one compare-exchange cannot do is done with a
- *    reference instead. So a closer waits for a few instructions, or until the host lets the borrower run.
+ *    reference instead, which it may take before it ends the borrowing. So a closer waits for a few instructions, or until
+ *    the host lets the borrower run.
  * 4. OBP_BORROWABLE is set when an entry is prepaid again, after thousands of lookups, which amortize the closer's
  *    barrier.
  */

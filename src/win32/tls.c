@@ -186,7 +186,11 @@ static VOID BasepSetFlsState(PBASE_FLS_INDEX Index, BASE_FLS_STATE State)
     __atomic_store_n(&Index->State, (UCHAR)State, __ATOMIC_RELAXED);
 }
 
-static VOID BasepDropValues(DWORD Index);
+/* With the lock held: the array is freed under it. */
+static PVOID BasepTakeValue(PBASE_FLS Fls, DWORD Index)
+{
+    return __atomic_exchange_n(&Fls->Value[Index], NULL, __ATOMIC_ACQUIRE);
+}
 
 DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
 {
@@ -198,7 +202,9 @@ DWORD FlsAlloc(PFLS_CALLBACK_FUNCTION lpCallback)
         if (Index->State == BaseFlsFree) {
             Index->Callback = lpCallback;
             KeInitializeEvent(&Index->Idle, SynchronizationEvent, FALSE);
-            BasepDropValues(Number);
+            for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
+                BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Number); /* of an earlier use */
+            }
             BasepSetFlsState(Index, BaseFlsUsed);
             Found = Number;
         }
@@ -258,20 +264,6 @@ BOOL FlsSetValue(DWORD dwFlsIndex, PVOID lpFlsData)
     /* release: pairs with the exchange in BasepTakeValue, for a callback on another thread */
     __atomic_store_n(&Fls->Value[dwFlsIndex], lpFlsData, __ATOMIC_RELEASE);
     return TRUE;
-}
-
-/* With the lock held: the array is freed under it. */
-static PVOID BasepTakeValue(PBASE_FLS Fls, DWORD Index)
-{
-    return __atomic_exchange_n(&Fls->Value[Index], NULL, __ATOMIC_ACQUIRE);
-}
-
-/* With the lock held. */
-static VOID BasepDropValues(DWORD Index)
-{
-    for (PLIST_ENTRY Entry = BasepFls.Arrays.Flink; Entry != &BasepFls.Arrays; Entry = Entry->Flink) {
-        BasepTakeValue(CONTAINING_RECORD(Entry, BASE_FLS, ListEntry), Index);
-    }
 }
 
 /* The value of an array that has one; NULL: there is none. */

@@ -7,7 +7,7 @@
 4. User mode (rtl, win32) reaches objects through nt: it uses no private name of ob, ps or io but the DOORS.
 5. Above hal only ke/park.h spins, yields, naps and sleeps in the host. A few files of PARKS await an event from outside the process.
 6. Only ke/ownthread.c starts threads of the library's own, and ps those of the program.
-7. A member of KTHREAD is used by ke. Other layers have a room in the thread's slot for theirs (KI_THREAD_ROOM)."""
+7. A member of KTHREAD, KPROCESS and KPRCB is used by ke. Other layers have a room in the thread's slot for theirs (KI_THREAD_ROOM)."""
 
 import re
 import sys
@@ -47,7 +47,7 @@ PARKS = {"src/ke/park.h": PARKING, "src/ke/park.c": PARKING, "src/ke/timer.c": r
          "src/win32/system.c": re.compile(r"HalAwaitMemoryPressure\b")}
 STARTING = re.compile(r"\bHalCreateThread\s*\(")
 STARTS = {"src/ke/ownthread.c", "src/ps/thread.c"}
-THREAD = re.compile(r"typedef struct _KTHREAD \{(.*?)^\} KTHREAD;", re.M | re.S)
+OF_KE = re.compile(r"struct _(KTHREAD|KPROCESS|KPRCB) \{(.*?)^\}", re.M | re.S)
 MEMBER = re.compile(r"(\w+)(?:\[\w+\])?(?:\s+DECLSPEC_ALIGN\(\w+\))?\s*$")
 # Members for debuggers that only pushlocks write, beside those of ke that they complete.
 OF_PUSHLOCKS = {"AutoBoostCount", "LockOwned"}
@@ -194,13 +194,13 @@ def unused_doors(root):
 
 
 def foreign_members(root):
-    """Members of KTHREAD that no function of ke uses."""
+    """Members of ke's structures that no function of ke uses."""
     texts = {path: code_only(path.read_text(encoding="utf-8")) for path in sorted((root / "src" / "ke").rglob("*.[ch]"))}
     used = {name for text in texts.values() for name in re.findall(r"(?:->|\.)\s*(\w+)", text)}
     for path, text in texts.items():
-        for thread in THREAD.finditer(text):
-            members = [found[1] for line in thread[1].split(";") if (found := MEMBER.search(line.strip()))]
-            yield from (f"{path.relative_to(root)}: ke does not use KTHREAD.{name}"
+        for structure in OF_KE.finditer(text):
+            members = [found[1] for line in structure[2].split(";") if (found := MEMBER.search(line.strip()))]
+            yield from (f"{path.relative_to(root)}: ke does not use {structure[1]}.{name}"
                         for name in members if name not in used | OF_PUSHLOCKS)
 
 
@@ -277,6 +277,8 @@ PLANTED = {
     "a private function of ps in user mode": ("src/win32/b.c", "void f(void) { PspExitThread(); }\n"),
     "a member of KTHREAD that belongs to a higher layer":
         ("src/ke/c.h", "typedef struct _KTHREAD {\n    ULONG Borrowed DECLSPEC_ALIGN(64); /* ->Borrowed */\n} KTHREAD;\n"),
+    "a member of KPROCESS that belongs to a higher layer":
+        ("src/ke/c.h", "typedef struct _KPROCESS {\n    ULONG Class;\n} KPROCESS;\n"),
     "a file name hidden in a macro": ("src/ke/b.c", "#include HEADER\n"),
 }
 

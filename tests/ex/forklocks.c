@@ -1086,6 +1086,100 @@ static void barrier(void **state)
     check(RtlDeleteBarrier(&barrier) == STATUS_SUCCESS);
 }
 
+/* Reader/writer spinlocks, which have no queue: the mark of a waiting writer keeps readers out. */
+
+#define WRITER_WAITS (1 << 30)
+
+typedef struct marked_lock {
+    EX_SPIN_LOCK word;
+    lock_mode held;
+    KIRQL old;
+} marked_lock;
+
+static void *write_once(void *argument)
+{
+    marked_lock *lock = argument;
+    KIRQL old = ExAcquireSpinLockExclusive(&lock->word);
+    ExReleaseSpinLockExclusive(&lock->word, old);
+    return NULL;
+}
+
+static void release_marked(marked_lock *lock)
+{
+    if (lock->held == SHARED) {
+        ExReleaseSpinLockShared(&lock->word, lock->old);
+    } else {
+        ExReleaseSpinLockExclusive(&lock->word, lock->old);
+    }
+}
+
+static void read_in_child(void *argument)
+{
+    marked_lock *lock = argument;
+    release_marked(lock);
+    ExReleaseSpinLockShared(&lock->word, ExAcquireSpinLockShared(&lock->word));
+    write_once(lock);
+    check(lock->word == 0);
+}
+
+static void reader_writer_spinlock(void **state)
+{
+    (void)state;
+    if (KeNumberProcessors == 1) {
+        skip();
+    }
+    for (lock_mode mode = EXCLUSIVE; mode <= SHARED; mode++) {
+        marked_lock lock = {.held = mode};
+        pthread_t writers[2];
+        lock.old = mode == SHARED ? ExAcquireSpinLockShared(&lock.word) : ExAcquireSpinLockExclusive(&lock.word);
+        for (unsigned i = 0; i < 2; i++) {
+            check(pthread_create(&writers[i], NULL, write_once, &lock) == 0);
+        }
+        await(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & WRITER_WAITS);
+        in_child(read_in_child, &lock);
+        release_marked(&lock);
+        for (unsigned i = 0; i < 2; i++) {
+            check(pthread_join(writers[i], NULL) == 0);
+        }
+        assert_int_equal(lock.word, 0);
+    }
+}
+
+/* Spinlocks: nothing of a thread that spins is in the word. */
+
+static void *spin_once(void *argument)
+{
+    KIRQL old;
+    KeAcquireSpinLock((PKSPIN_LOCK)argument, &old);
+    KeReleaseSpinLock((PKSPIN_LOCK)argument, old);
+    return NULL;
+}
+
+typedef struct spun_lock {
+    KSPIN_LOCK word;
+    KIRQL old;
+} spun_lock;
+
+static void spin_in_child(void *argument)
+{
+    spun_lock *lock = argument;
+    KeReleaseSpinLock(&lock->word, lock->old);
+    spin_once((void *)&lock->word);
+    check(KeTestSpinLock(&lock->word));
+}
+
+static void spinlock(void **state)
+{
+    spun_lock lock = {0};
+    pthread_t other;
+    (void)state;
+    KeAcquireSpinLock(&lock.word, &lock.old);
+    check(pthread_create(&other, NULL, spin_once, (void *)&lock.word) == 0);
+    in_child(spin_in_child, &lock);
+    KeReleaseSpinLock(&lock.word, lock.old);
+    check(pthread_join(other, NULL) == 0);
+}
+
 /* Keyed events pair a wait with a release of the same process. */
 
 static void wait_for_key(void *key)
@@ -1291,6 +1385,8 @@ int main(void)
         WATCHED(condition_variable),
         WATCHED(keyed_event),
         WATCHED(barrier),
+        WATCHED(reader_writer_spinlock),
+        WATCHED(spinlock),
         WATCHED(dispatcher_objects),
         WATCHED(queue),
         WATCHED(a_child_of_a_child),

@@ -3,6 +3,7 @@
 #include <interlock/ps.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,6 +423,46 @@ static void a_suspension_that_came_meanwhile_is_taken_without_a_call(void **stat
     join_threads(threads, 20);
 }
 
+/* Builds with the verifier check every section of every test. */
+
+static void allocate_in_section(void)
+{
+    KiEnterDispatcher(KeGetCurrentThread());
+    HalAllocate(16, 8);
+}
+
+static void free_in_section(void)
+{
+    PVOID memory = HalAllocate(16, 8);
+
+    KiEnterDispatcher(KeGetCurrentThread());
+    HalFree(memory);
+}
+
+static void no_section_uses_the_heap(void **state)
+{
+    void (*const uses[])(void) = {allocate_in_section, free_in_section};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        int status;
+        pid_t child = fork();
+
+        assert_true(child >= 0);
+        if (child == 0) {
+            signal(SIGABRT, SIG_DFL);
+            uses[i]();
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+#ifdef INTERLOCK_DEBUG
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#else
+        assert_int_equal(status, 0);
+#endif
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -433,6 +474,7 @@ int main(void)
         cmocka_unit_test(apcs_of_threads_that_stay_behind_are_run_down),
         cmocka_unit_test(a_suspension_that_came_meanwhile_is_taken_without_a_call),
         cmocka_unit_test(fork_handlers_of_the_program_may_call_in),
+        cmocka_unit_test(no_section_uses_the_heap),
     };
 
     return cmocka_run_group_tests_name("ke/fork", tests, NULL, NULL);

@@ -129,12 +129,16 @@ static void the_registers_of_a_waiting_thread(void **state)
         while (!sleeps_in_the_host(id))
             SwitchToThread();
         assert_int_equal(SuspendThread(thread), 0);
+        while (!sleeps_in_the_host(id))
+            SwitchToThread();
         assert_true(GetThreadContext(thread, &context));
         assert_int_equal(VirtualQuery((PVOID)context.Rip, &information, sizeof(information)), sizeof(information));
         assert_int_not_equal(information.Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE), 0);
         assert_int_equal(VirtualQuery((PVOID)context.Rsp, &information, sizeof(information)), sizeof(information));
         assert_int_equal(information.Protect, PAGE_READWRITE);
         assert_true(context.Rsp != 0 && context.Rip != 0);
+        while (!sleeps_in_the_host(id)) /* the first read has interrupted it */
+            SwitchToThread();
         assert_true(GetThreadContext(thread, &again)); /* it has not moved */
         assert_true(again.Rsp == context.Rsp && again.Rip == context.Rip);
         assert_true(SetThreadContext(thread, &context)); /* as it was */
