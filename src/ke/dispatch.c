@@ -335,13 +335,10 @@ static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
     return TRUE;
 }
 
-BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
+/* KiReleaseBehind. Several: one signal can release several waits. */
+static DECLSPEC_NOINLINE BOOLEAN KiReleaseEach(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, BOOLEAN Several,
+                                               ULONG64 *Word, PKI_READY Released)
 {
-    if (!KiIsEligible(Header, Before->Flink)) {
-        return TRUE; /* usually WaitAlls that watch other objects, which must cost this signal nothing */
-    }
-    BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
-                                                         : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
     KI_PEERS Peers = {.Held = Header, .Before = Before, .Highest = Header,
                       .Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT | KI_MARKED)};
     BOOLEAN Locked = !Several || KiLockPeersOfAll(&Peers);
@@ -381,6 +378,25 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
     }
     KiUnlockPeers(&Peers, Released);
     return Locked;
+}
+
+/* Usually the oldest wait is one for any of its objects and takes the whole signal. If another thread has just ended it,
+   KiReleaseEach meets its block again and passes it. */
+BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
+{
+    PLIST_ENTRY First = Before->Flink;
+    if (!KiIsEligible(Header, First)) {
+        return TRUE; /* usually WaitAlls that watch other objects, which must cost this signal nothing */
+    }
+    BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
+                                                         : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
+    if (!Several && KiBlockOnList(Header, First)->WaitType == WaitAny) {
+        KiSatisfyAny(Header, Word, KiBlockOfEntry(First), FALSE, Released);
+        if (KI_STATE(*Word) <= 0) {
+            return TRUE;
+        }
+    }
+    return KiReleaseEach(Header, Before, Several, Word, Released);
 }
 
 /* Waking. */
