@@ -409,7 +409,9 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     if ((Register & KI_WAIT_STATE_MASK) == WaitCommitted) {
         KiUnblockFromQueue(Thread);
     }
-    KiBoostWokenThread(Thread, Increment);
+    if (Increment > 0) {
+        KiBoostWokenThread(Thread, Increment);
+    }
     __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
     if (Register & KI_WAIT_OUTSIDE) {

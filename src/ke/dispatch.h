@@ -269,7 +269,10 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment);
 
 FORCEINLINE VOID KiReadyThreads(PKI_READY Released)
 {
-    if (Released->First != NULL || Released->Notifications != NULL) {
+    PKTHREAD First = Released->First;
+    if (First != NULL && First->ReadyNext == NULL && Released->Notifications == NULL && Released->BoostFloor == 0) {
+        KiReadyThread(First, Released->Increment);
+    } else if (First != NULL || Released->Notifications != NULL) {
         KiReadyReleased(Released);
     }
 }

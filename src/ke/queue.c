@@ -167,12 +167,9 @@ static BOOLEAN KiCountsFor(PKQUEUE Queue, PKTHREAD Thread)
     return __atomic_load_n(&Thread->Queue, __ATOMIC_RELAXED) == Queue && !Thread->QueueBlocked;
 }
 
-VOID KiBlockFromQueue(PKTHREAD Thread)
+VOID KiBlockFromQueueSlow(PKTHREAD Thread)
 {
     ULONG64 Word;
-    if (!KiHasOtherQueue(Thread, NULL) || Thread->QueueBlocked) {
-        return;
-    }
     PKQUEUE Queue = KiLockThreadQueue(Thread, &Word);
     if (Queue != NULL) {
         Queue->CurrentCount -= 1;
@@ -181,12 +178,9 @@ VOID KiBlockFromQueue(PKTHREAD Thread)
     }
 }
 
-VOID KiUnblockFromQueue(PKTHREAD Thread)
+VOID KiUnblockFromQueueSlow(PKTHREAD Thread)
 {
     ULONG64 Word;
-    if (!Thread->QueueBlocked) {
-        return;
-    }
     Thread->QueueBlocked = FALSE;
     PKQUEUE Queue = KiLockThreadQueue(Thread, &Word);
     if (Queue != NULL) {
