@@ -425,18 +425,13 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     }
 }
 
-/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h explains why. */
 VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD NextThread;
     for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
         KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
         KPRIORITY Increment = ToFloor > Released->Increment ? ToFloor : Released->Increment;
-        NextThread = Thread->ReadyNext;
-        if (NextThread == NULL && Released->Notifications == NULL) {
-            KiReadyThread(Thread, Increment);
-            return;
-        }
+        NextThread = Thread->ReadyNext; /* before the thread runs */
         KiReadyThread(Thread, Increment);
     }
     PKWAIT_BLOCK NextBlock;

@@ -267,6 +267,7 @@ BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released
 VOID KiReadyReleased(PKI_READY Released);
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment);
 
+/* Usually one thread is released. Then all calls from KiReadyThread down to the host are jumps: wait.h explains why. */
 FORCEINLINE VOID KiReadyThreads(PKI_READY Released)
 {
     PKTHREAD First = Released->First;
