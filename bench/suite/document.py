@@ -233,6 +233,10 @@ def numbers(records):
     return "\n\n".join(parts)
 
 
+def spoken_time(part):
+    return part["date"][:16].replace("T", " ")
+
+
 def condition(record):
     where = record["machine"]
     text = (f"- **{kind_of(record)}**, {where['date'][:10]}: {where['processors']} × {where['processor']}"
@@ -246,6 +250,10 @@ def condition(record):
     load = record["load"]
     shares = (f"other programs had {100 * load['others']:.1f} % of the processors and the host took "
               f"{100 * load['steal']:.1f} %.")
+    parts = record.get("parts", [])
+    if len(parts) > 1:
+        versions += f". In {len(parts)} parts from {spoken_time(parts[0])} to {spoken_time(parts[-1])}"
+        shares = "in the busiest part " + shares
     quiet = "Nothing else was running: " if record["quiet"] else "**Preliminary: the machine was not quiet:** "
     return (f"{text}, Linux {where['kernel']}, {where['compiler']}; `{record['mode']}` mode, {samples:g} samples of each "
             f"contender (median). Peers: {versions}. " + quiet + shares)

@@ -128,13 +128,22 @@ def run_row(name, measurements, options):
     return row
 
 
-def run(agents, options):
-    """(rows, load)"""
+def expected(measurements, options):
+    """Seconds that the row's samples take, if none is repeated."""
+    return sum(duration(m, options) for m in measurements) / 1000 * (1 + repeats_of(measurements, options))
+
+
+def run(agents, options, done=(), seconds=float("inf"), keep=lambda row, load: None):
+    """(rows, load). Leaves out the rows in done, and those that would end later than after so many seconds; but one row is
+    measured anyway. keep gets each row when it is complete."""
     rows = []
-    options.patience = time.monotonic() + (float("inf") if options.full or options.rows else SHORT_PATIENCE)
-    chosen = collect(agents, options)
+    begin = time.monotonic()
+    options.patience = begin + (float("inf") if options.full or options.rows else SHORT_PATIENCE)
+    chosen = [(name, measurements) for name, measurements in collect(agents, options) if name not in done]
     whole = machine.Load(agents)
     for position, (name, measurements) in enumerate(chosen):
+        if rows and time.monotonic() - begin + expected(measurements, options) > seconds:
+            break
         if sys.stderr.isatty() and not options.smoke:
             print(f"\r\033[K{position + 1}/{len(chosen)} {name}", end="", file=sys.stderr, flush=True)
         load, start = machine.Load(agents), time.monotonic()
@@ -143,6 +152,7 @@ def run(agents, options):
         if options.verbose:
             print(f"{name}: {row['seconds']} s for {len(measurements)} contenders", file=sys.stderr, flush=True)
         rows.append(row)
+        keep(row, whole.shares())
     if sys.stderr.isatty() and not options.smoke:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     return rows, whole.shares()

@@ -2,7 +2,7 @@
 
 import unittest
 
-from . import document, results
+from . import document, records, results
 
 
 def row(unit, *found, kind="contended"):
@@ -75,6 +75,36 @@ class Processors(unittest.TestCase):
             self.assertEqual(document.kind_of({"machine": {"processor": processor, "model": model}}), kind)
         machine = {"processor": "AMD EPYC", "model": "family 26, model 2, stepping 1"}
         self.assertEqual(document.file_of({"machine": machine}), "amd-epyc-family-26.json")
+
+
+def part(library, date, others, *names):
+    machine = {"processor": "AMD EPYC", "model": "", "processors": 2, "kernel": "6", "compiler": "cc", "date": date}
+    rows = [dict(row("ns"), name=name, results=[{"side": "peer", "samples": [{"value": others}]}]) for name in names]
+    return {"mode": "full", "machine": machine, "library": library, "versions": {"tbb": "1"}, "rows": rows,
+            "load": {"others": others, "steal": 0}, "quiet": others < 0.05}
+
+
+class Parts(unittest.TestCase):
+    ORDER = ["a", "b", "b", "c"]
+
+    def test_rows_are_in_the_order_of_the_table_and_newer_ones_replace_older_ones(self):
+        both = records.merged(part("x", "2026-01-01", 0.01, "c", "b"), part("x", "2026-01-02", 0.02, "a", "b"), self.ORDER)
+        self.assertEqual([(each["name"], each["results"][0]["median"]) for each in both["rows"]],
+                         [("a", 0.02), ("b", 0.02), ("c", 0.01)])
+
+    def test_the_busiest_part_decides(self):
+        parts = [part("x", f"2026-01-0{i + 1}T00:00", load, name) for i, (load, name) in enumerate([(0.01, "a"), (0.2, "b"), (0, "c")])]
+        whole = records.merged(records.merged(parts[0], parts[1], self.ORDER), parts[2], self.ORDER)
+        self.assertEqual((whole["quiet"], whole["load"]), (False, {"others": 0.2, "steal": 0}))
+        self.assertEqual([(each["date"], each["rows"]) for each in whole["parts"]],
+                         [("2026-01-01T00:00", 1), ("2026-01-02T00:00", 1), ("2026-01-03T00:00", 1)])
+
+    def test_only_a_run_of_the_same_machine_and_build_is_continued(self):
+        old, other = part("x", "2026-01-01", 0, "a"), part("x", "2026-01-02", 0)
+        records.check_same_run(old, other)
+        for change in ({"library": "y"}, {"machine": {**other["machine"], "kernel": "7"}}):
+            with self.assertRaises(records.OtherRun):
+                records.check_same_run(old, {**other, **change})
 
 
 if __name__ == "__main__":

@@ -54,18 +54,36 @@ FORCEINLINE long HalpWaitInScope(volatile ULONG *Address, ULONG Expected, const 
     return HalpFutex(Address, FUTEX_WAIT_BITSET | Scope | Clock, Expected, Timeout);
 }
 
-static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+static BOOLEAN HalpIsAwake(long Result)
 {
-    long Result = HalpWaitInScope(Address, Expected, Deadline, FUTEX_PRIVATE_FLAG);
-    if (Result == 0 || Result == -EAGAIN || Result == -EINTR) {
-        return TRUE;
-    }
+    return Result == 0 || Result == -EAGAIN || Result == -EINTR;
+}
+
+/* Not awake: the deadline has passed, or the host has refused. */
+static DECLSPEC_NOINLINE BOOLEAN HalpJudgeWait(long Result, volatile ULONG *Address, const HAL_DEADLINE *Deadline)
+{
     if (Result != -ETIMEDOUT) {
         HalPrint("interlock: the host refuses to wait on %p (error %ld)\n", (const void *)Address, -Result);
         HalAbort();
     }
     /* The system clock may have been set back since, and a clock read here may lag behind the host's timer. */
     return HalpTimeUntil(Deadline) != 0;
+}
+
+static DECLSPEC_NOINLINE BOOLEAN HalpWaitUntil(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    long Result = HalpWaitInScope(Address, Expected, Deadline, FUTEX_PRIVATE_FLAG);
+    return HalpIsAwake(Result) || HalpJudgeWait(Result, Address, Deadline);
+}
+
+/* Without a deadline nothing is kept across the system call. */
+static BOOLEAN HalpWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
+{
+    if (LONGEST_WAIT != MAXULONGLONG || Deadline->Clock != HalNoDeadline) {
+        return HalpWaitUntil(Address, Expected, Deadline);
+    }
+    long Result = HalpFutex(Address, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, Expected, NULL);
+    return HalpIsAwake(Result) || HalpJudgeWait(Result, Address, Deadline);
 }
 
 static VOID HalpWake(volatile ULONG *Address, ULONG Count)

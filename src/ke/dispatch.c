@@ -335,13 +335,10 @@ static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
     return TRUE;
 }
 
-BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
+/* KiReleaseBehind. Several: one signal can release several waits. */
+static DECLSPEC_NOINLINE BOOLEAN KiReleaseEach(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, BOOLEAN Several,
+                                               ULONG64 *Word, PKI_READY Released)
 {
-    if (!KiIsEligible(Header, Before->Flink)) {
-        return TRUE; /* usually WaitAlls that watch other objects, which must cost this signal nothing */
-    }
-    BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
-                                                         : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
     KI_PEERS Peers = {.Held = Header, .Before = Before, .Highest = Header,
                       .Mark = (LONG)(KiCurrentThread()->ThreadId << KI_MARK_SHIFT | KI_MARKED)};
     BOOLEAN Locked = !Several || KiLockPeersOfAll(&Peers);
@@ -383,6 +380,25 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
     return Locked;
 }
 
+/* Usually the oldest wait is one for any of its objects and takes the whole signal. If another thread has just ended it,
+   KiReleaseEach meets its block again and passes it. */
+BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
+{
+    PLIST_ENTRY First = Before->Flink;
+    if (!KiIsEligible(Header, First)) {
+        return TRUE; /* usually WaitAlls that watch other objects, which must cost this signal nothing */
+    }
+    BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
+                                                         : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
+    if (!Several && KiBlockOnList(Header, First)->WaitType == WaitAny) {
+        KiSatisfyAny(Header, Word, KiBlockOfEntry(First), FALSE, Released);
+        if (KI_STATE(*Word) <= 0) {
+            return TRUE;
+        }
+    }
+    return KiReleaseEach(Header, Before, Several, Word, Released);
+}
+
 /* Waking. */
 
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
@@ -393,7 +409,9 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     if ((Register & KI_WAIT_STATE_MASK) == WaitCommitted) {
         KiUnblockFromQueue(Thread);
     }
-    KiBoostWokenThread(Thread, Increment);
+    if (Increment > 0) {
+        KiBoostWokenThread(Thread, Increment);
+    }
     __atomic_store_n(&Thread->State, DeferredReady, __ATOMIC_RELAXED);
     __atomic_store_n(&Thread->WakerProcessor, HalDispatch.CurrentProcessor() + 1, __ATOMIC_RELAXED);
     if (Register & KI_WAIT_OUTSIDE) {
@@ -407,18 +425,13 @@ VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment)
     }
 }
 
-/* Usually one thread is released. Then all calls from here down to the host are jumps: wait.h explains why. */
 VOID KiReadyReleased(PKI_READY Released)
 {
     PKTHREAD NextThread;
     for (PKTHREAD Thread = Released->First; Thread != NULL; Thread = NextThread) {
         KPRIORITY ToFloor = Released->BoostFloor - __atomic_load_n(&Thread->BasePriority, __ATOMIC_RELAXED);
         KPRIORITY Increment = ToFloor > Released->Increment ? ToFloor : Released->Increment;
-        NextThread = Thread->ReadyNext;
-        if (NextThread == NULL && Released->Notifications == NULL) {
-            KiReadyThread(Thread, Increment);
-            return;
-        }
+        NextThread = Thread->ReadyNext; /* before the thread runs */
         KiReadyThread(Thread, Increment);
     }
     PKWAIT_BLOCK NextBlock;

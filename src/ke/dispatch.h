@@ -267,9 +267,13 @@ BOOLEAN KiEndWaitOfBlock(PKWAIT_BLOCK Block, LONG_PTR Status, PKI_READY Released
 VOID KiReadyReleased(PKI_READY Released);
 VOID KiReadyThread(PKTHREAD Thread, KPRIORITY Increment);
 
+/* Usually one thread is released. Then all calls from KiReadyThread down to the host are jumps: wait.h explains why. */
 FORCEINLINE VOID KiReadyThreads(PKI_READY Released)
 {
-    if (Released->First != NULL || Released->Notifications != NULL) {
+    PKTHREAD First = Released->First;
+    if (First != NULL && First->ReadyNext == NULL && Released->Notifications == NULL && Released->BoostFloor == 0) {
+        KiReadyThread(First, Released->Increment);
+    } else if (First != NULL || Released->Notifications != NULL) {
         KiReadyReleased(Released);
     }
 }

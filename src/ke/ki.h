@@ -26,10 +26,10 @@ typedef enum _KTHREAD_STATE {
 } KTHREAD_STATE;
 
 typedef struct _KAPC_STATE {
+    BOOLEAN KernelApcInProgress;     /* first: each wait reads it, on the cache line that ends here in KTHREAD */
     LIST_ENTRY ApcListHead[MaximumMode];
     PLIST_ENTRY LastSpecial;         /* the last special kernel APC, or the list head */
     struct _KPROCESS *Process;
-    BOOLEAN KernelApcInProgress;
 } KAPC_STATE, *PKAPC_STATE;
 
 /* A lock of the kernel's own: 0 free, 1 held. Taken only between KiEnterDispatcher and KiExitDispatcher. */
@@ -105,7 +105,9 @@ typedef volatile ULONG KI_LOCK, *PKI_LOCK;
 typedef struct _KTHREAD {
     DISPATCHER_HEADER Header;
 
-    /* The wait. Other threads write it, so it is on a separate cache line from what the thread itself writes often. */
+    /* The wait. Other threads write it, so it is on separate cache lines from what the thread itself writes often. A wait
+       for one object uses these two lines and the next group's first one: after the host has run, each further line has to
+       be fetched again (docs/performance.md, round trips on one processor). */
     volatile ULONG WaitRegister DECLSPEC_ALIGN(KI_CACHE_LINE);
     volatile ULONG WakeWord;         /* the thread sleeps on it: wait.h */
     volatile LONG_PTR WaitStatus;    /* a status, or the LIST_ENTRY that a queue handed over */
@@ -119,37 +121,45 @@ typedef struct _KTHREAD {
     UCHAR WaitNext;                  /* KI_WAIT_NEXT: what precedes the next wait; 0: nothing */
     volatile UCHAR State;            /* KTHREAD_STATE */
     ULONG WaitTime;                  /* in clock ticks of 15.625 ms */
-    ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
+    volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     volatile ULONG64 PendingBoost;   /* from the last wakeup, not yet part of Priority: priority.c */
-    HAL_DEADLINE WaitDeadline;
-    const USHORT *WaitAllOrder;      /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
-    ULONG64 WaitAllNumber;           /* its age: dispatch.h */
+    BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
+    HAL_DEADLINE WaitDeadline DECLSPEC_ALIGN(KI_CACHE_LINE);
     KWAIT_BLOCK WaitBlock[KI_WAIT_BLOCKS];
     KTIMER Timer;                    /* stands for the timeout in the wait block array; DueTime is the deadline */
+    const USHORT *WaitAllOrder;      /* of a WaitAll: the indices of its blocks by the addresses of their objects, and */
+    ULONG64 WaitAllNumber;           /* its age: dispatch.h */
 
-    /* The machine state of the thread itself. */
+    /* The machine state of the thread itself, and what it uses in each wait. */
     KIRQL Irql DECLSPEC_ALIGN(KI_CACHE_LINE);
     BOOLEAN EnableStackSwap;
+    UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
+    BOOLEAN HasWaited;               /* for something other than a lock, since it last found one held: fairness.h */
     volatile ULONG DispatcherDepth;  /* > 0: holds locks of the kernel, must not be parked by a host interrupt */
+    SHORT KernelApcDisable;          /* 0, or minus the depth of critical regions */
+    SHORT SpecialApcDisable;         /* 0, or minus the depth of guarded regions */
+    ULONG ContextSwitches;
     struct _KPRCB *Prcb;             /* the processor it owns; NULL below DISPATCH_LEVEL */
     struct _KPRCB *LastPrcb;         /* the one it owned last, and tries first; or NULL */
-    ULONG IdealProcessor;
-    BOOLEAN SystemAffinityActive;
-    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed:
-                                        PsIsSystemThread reads any thread */
+    PKQUEUE Queue;                   /* under QueueLock */
+    ULONG WaitProcessor;             /* of a user-mode wait: on whose WaitListHead NT has the thread (wait.h) */
+    UCHAR SpinFailures;              /* long spins in a row that failed, and */
+    UCHAR SpinSkipped;               /* chances for one so far: park.h */
+    BOOLEAN WokeSleeper;             /* since its last wait */
     volatile UCHAR DpcDepth;         /* > 0: runs a DPC routine */
     UCHAR ServiceRoutines;           /* > 0: runs interrupt service routines */
     UCHAR HostInterrupts;            /* > 0: in a host interrupt */
     UCHAR OwnThreadUse;              /* != 0: starts a thread of the library's own, see ownthread.c */
-    UCHAR ServiceDepth;              /* > 0: in a system service, where the thread must not end */
+    BOOLEAN SystemAffinityActive;
+    BOOLEAN IsIdleThread;            /* belongs to a processor or to the clock, not to the program; relaxed:
+                                        PsIsSystemThread reads any thread */
+    KAPC_STATE ApcState;
+    ULONG IdealProcessor;
     GROUP_AFFINITY Affinity;
     GROUP_AFFINITY UserAffinity;
 
     /* APCs. */
-    KAPC_STATE ApcState;
     KI_LOCK ApcQueueLock;
-    SHORT KernelApcDisable;          /* 0, or minus the depth of critical regions */
-    SHORT SpecialApcDisable;         /* 0, or minus the depth of guarded regions */
     BOOLEAN ApcQueueable;
 
     /* Suspension. */
@@ -179,7 +189,6 @@ typedef struct _KTHREAD {
     UCHAR Saturation;
     ULONGLONG BoostTime;             /* interrupt time of the last boost, which decays from then on */
     ULONG AutoBoostCount;
-    ULONG ContextSwitches;
 
     /* What the thread owns or belongs to. */
     LIST_ENTRY MutantListHead;       /* only the thread itself touches it */
@@ -194,23 +203,16 @@ typedef struct _KTHREAD {
     BOOLEAN TurnOver;                /* it must queue behind them */
     UCHAR NearLooks;                 /* fast reads of a word that another processor had just changed, and */
     UCHAR UntimedLooks;              /* reads until the next timed one: park.h */
-    BOOLEAN HasWaited;               /* for something other than a lock, since it last found one held: fairness.h */
     HAL_TURN HostTurn;               /* on the host's processor, while it finds locks held: see hal/fairshare.c */
-    PKQUEUE Queue;                   /* under QueueLock */
     LIST_ENTRY QueueListEntry;       /* under the lock of Queue */
     KI_LOCK QueueLock;
-    BOOLEAN QueueBlocked;            /* not in Queue->CurrentCount: the thread waits elsewhere */
     BOOLEAN QueueExpects;            /* it has yielded for entries of Queue: queue.c, as the next three */
     UCHAR QueueShortSleeps;          /* for entries, in a row */
     BOOLEAN SawOutside;              /* the objects that it has just tested include one of the world */
     ULONG QueueSleepTime;            /* the low half of the time at which the last sleep for entries began */
     LONG QueueBalance;               /* of the yields for entries */
     PKQUEUE QueueAwaited;            /* the queue that it is removing from while an APC runs; else NULL */
-    UCHAR SpinFailures;              /* long spins in a row that failed, and */
-    UCHAR SpinSkipped;               /* chances for one so far: park.h */
-    BOOLEAN WokeSleeper;             /* since its last wait */
     UCHAR QueueGap;                  /* pauses before its first check of an empty queue: queue.c */
-    volatile ULONG WakerProcessor;   /* the host processor that woke it last, plus 1 */
     volatile ULONG *OutsideWake;     /* of a wait for an object of the world: the word that it sleeps on, and */
     volatile ULONG64 OutsideNumber;  /* the number of the wait: outside.h */
     struct _KPROCESS *Process;
@@ -237,6 +239,10 @@ typedef struct _KTHREAD {
     volatile UCHAR StackIsLeft;      /* a stopped thread does not use its stack any more, see stop.c */
     ULONGLONG CreateTime;
 } KTHREAD;
+
+C_ASSERT(FIELD_OFFSET(KTHREAD, WaitDeadline) - FIELD_OFFSET(KTHREAD, WaitRegister) == KI_CACHE_LINE);
+C_ASSERT(FIELD_OFFSET(KTHREAD, WaitBlock[1]) - FIELD_OFFSET(KTHREAD, WaitDeadline) == KI_CACHE_LINE);
+C_ASSERT(FIELD_OFFSET(KTHREAD, ApcState.ApcListHead) - FIELD_OFFSET(KTHREAD, Irql) == KI_CACHE_LINE);
 
 typedef struct _KPROCESS {
     DISPATCHER_HEADER Header;
@@ -396,7 +402,7 @@ LONG KiQueryBasePriorityThread(PKTHREAD Thread); /* the increment, as KeSetBaseP
 BOOLEAN KiQueryDisableBoostThread(PKTHREAD Thread);
 KPRIORITY KiSettledPriority(PKTHREAD Thread);    /* to which its boosts will decay; takes no lock */
 VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment); /* in a dispatcher section */
-VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* only by the thread that wakes it, before it does */
+VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment); /* above 0; only by the thread that wakes it, before it does */
 /* Thread is about to block on something that Owner holds. NULL: no owner. Harmless if the owner has just released
    it. */
 VOID KiLendPriority(PKTHREAD Thread, PKTHREAD Owner);

@@ -15,20 +15,17 @@ VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done)
 
 VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
 {
+    if (KiMaySpin(Thread, Use)) {
+        KiBeginSpin(Patience, Thread, Use);
+    } else {
+        *Patience = (KI_PATIENCE){.Yields = KiParkPolicy[Use].Yields ? HalYieldsBeforeSleep() : 0};
+    }
+}
+
+VOID KiBeginSpin(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
+{
     const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
     *Patience = (KI_PATIENCE){.Yields = Policy->Yields ? HalYieldsBeforeSleep() : 0};
-    if (Policy->Spin != KiSpinAlways) {
-        Thread->HasWaited = TRUE;
-    }
-    /* relaxed: a hint */
-    if (!HalOtherProcessorAvailable() ||
-        (Policy->Spin != KiSpinAlways &&
-         __atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) == HalDispatch.CurrentProcessor() + 1)) {
-        if (Policy->Spin == KiSpinForReply) {
-            Thread->WokeSleeper = FALSE;
-        }
-        return;
-    }
     if (Policy->Spin == KiSpinForReply && Thread->WokeSleeper) { /* spin for the reply to the wakeup that it has sent? */
         Thread->WokeSleeper = FALSE;
         Thread->SpinSkipped += 1;

@@ -154,9 +154,29 @@ typedef struct _KI_PATIENCE {
 
 /* Thread may be NULL where the policy does not need it: KiSpinAlways without ServesInterrupts. */
 VOID KiBeginPatience(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use);
+VOID KiBeginSpin(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use); /* the same after KiMaySpin */
 VOID KiEndPatience(const KI_PATIENCE *Patience, PKTHREAD Thread, BOOLEAN Done); /* for KiSpinForReply */
 
 VOID KiStretchGaps(PKI_PATIENCE Patience); /* of KiParkForPushLock, by the time that a far line takes on this machine */
+
+/* Once for each wait. FALSE: a spin would be in vain, or delay the waker. */
+FORCEINLINE BOOLEAN KiMaySpin(PKTHREAD Thread, KI_PARK_USE Use)
+{
+    const KI_PARK_POLICY *Policy = &KiParkPolicy[Use];
+    if (Policy->Spin != KiSpinAlways) {
+        Thread->HasWaited = TRUE;
+    }
+    /* relaxed: a hint */
+    if (!HalOtherProcessorAvailable() ||
+        (Policy->Spin != KiSpinAlways &&
+         __atomic_load_n(&Thread->WakerProcessor, __ATOMIC_RELAXED) == HalDispatch.CurrentProcessor() + 1)) {
+        if (Policy->Spin == KiSpinForReply) {
+            Thread->WokeSleeper = FALSE;
+        }
+        return FALSE;
+    }
+    return TRUE;
+}
 
 /* For an object with its own spin count: replaces the policy's, after KiBeginPatience. */
 FORCEINLINE VOID KiSpinFor(PKI_PATIENCE Patience, ULONG Cycles)
@@ -211,7 +231,14 @@ FORCEINLINE BOOLEAN KiParkUntil(PKTHREAD Thread, KI_PARK_USE Use, BOOLEAN (*IsDo
     if (Done) {
         return TRUE;
     }
-    KiBeginPatience(&Patience, Thread, Use);
+    if (KiParkPolicy[Use].Spin != KiSpinAlways && !KiParkPolicy[Use].Yields && KiParkPolicy[Use].Sleep == KiSleepElsewhere) {
+        if (!KiMaySpin(Thread, Use)) { /* and there is no other stage */
+            return FALSE;
+        }
+        KiBeginSpin(&Patience, Thread, Use);
+    } else {
+        KiBeginPatience(&Patience, Thread, Use);
+    }
     while (!Done && KiStayAwake(&Patience, Thread, Use)) {
         Done = IsDone(Context);
     }

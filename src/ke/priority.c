@@ -132,14 +132,12 @@ VOID KiBoostThread(PKTHREAD Thread, KPRIORITY Increment)
 VOID KiBoostWokenThread(PKTHREAD Thread, KPRIORITY Increment)
 {
     /* relaxed, both: invariant 4. Only the waker stores here, and readers clear the word. */
-    if (Increment > 0) {
-        if (KI_PENDING_INCREMENT(__atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED)) > Increment) {
-            KiBoostThread(Thread, Increment);
-        } else {
-            Increment = Increment < HIGH_PRIORITY ? Increment : HIGH_PRIORITY;
-            __atomic_store_n(&Thread->PendingBoost, KI_PENDING_BOOST(HalDispatch.QueryTickTime(), Increment),
-                             __ATOMIC_RELAXED);
-        }
+    if (KI_PENDING_INCREMENT(__atomic_load_n(&Thread->PendingBoost, __ATOMIC_RELAXED)) > Increment) {
+        KiBoostThread(Thread, Increment);
+    } else {
+        Increment = Increment < HIGH_PRIORITY ? Increment : HIGH_PRIORITY;
+        __atomic_store_n(&Thread->PendingBoost, KI_PENDING_BOOST(HalDispatch.QueryTickTime(), Increment),
+                         __ATOMIC_RELAXED);
     }
 }
 

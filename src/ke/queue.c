@@ -167,12 +167,9 @@ static BOOLEAN KiCountsFor(PKQUEUE Queue, PKTHREAD Thread)
     return __atomic_load_n(&Thread->Queue, __ATOMIC_RELAXED) == Queue && !Thread->QueueBlocked;
 }
 
-VOID KiBlockFromQueue(PKTHREAD Thread)
+VOID KiBlockFromQueueSlow(PKTHREAD Thread)
 {
     ULONG64 Word;
-    if (!KiHasOtherQueue(Thread, NULL) || Thread->QueueBlocked) {
-        return;
-    }
     PKQUEUE Queue = KiLockThreadQueue(Thread, &Word);
     if (Queue != NULL) {
         Queue->CurrentCount -= 1;
@@ -181,12 +178,9 @@ VOID KiBlockFromQueue(PKTHREAD Thread)
     }
 }
 
-VOID KiUnblockFromQueue(PKTHREAD Thread)
+VOID KiUnblockFromQueueSlow(PKTHREAD Thread)
 {
     ULONG64 Word;
-    if (!Thread->QueueBlocked) {
-        return;
-    }
     Thread->QueueBlocked = FALSE;
     PKQUEUE Queue = KiLockThreadQueue(Thread, &Word);
     if (Queue != NULL) {
@@ -415,10 +409,11 @@ BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread)
  * after many short sleeps in a row the thread yields instead, and expects entries: it stays counted, and what is
  * inserted meanwhile is queued for it (6). When it runs again it takes its own share and hands off the rest.
  *
- * A yield gains the wakeups that it saved, one for each entry, and costs the time until the thread runs again: some
- * milliseconds if another program uses the processor. The thread keeps the balance, and does not yield while it is
- * negative. Short sleeps pay a debt off, so slowly that yields which do not pay take a few per cent of the time, and delay
- * one entry of thousands.
+ * A yield gains the wakeups that it saved, one for each entry, and costs the time until the thread runs again, for which
+ * it delays them: some milliseconds if another program uses the processor. A yield without entries delays none, however
+ * long it is; it is wasted, like a wakeup. (Charged with its time, the yield that ends a burst would forbid thousands of
+ * those in the next one.) The thread keeps the balance, and does not yield while it is negative. Short sleeps pay a debt
+ * off, so slowly that yields which do not pay take a few per cent of the time, and delay one entry of thousands.
  */
 #define KI_WAKE_TIME 40 /* in units of interrupt time, as the next and the balance: a futex wake, and two switches */
 #define KI_SHORT_SLEEP (4 * KI_WAKE_TIME)
@@ -450,7 +445,9 @@ static BOOLEAN KiMayExpectEntries(PKTHREAD Thread)
 static VOID KiJudgeYield(PKTHREAD Thread, LONG Entries)
 {
     ULONG Now = (ULONG)HalDispatch.QueryInterruptTime();
-    LONG64 Balance = Thread->QueueBalance + (LONG64)Entries * KI_WAKE_TIME - (LONG64)(Now - Thread->QueueSleepTime);
+    ULONG Cost = Now - Thread->QueueSleepTime;
+    Cost = Entries > 0 || Cost < KI_WAKE_TIME ? Cost : KI_WAKE_TIME;
+    LONG64 Balance = Thread->QueueBalance + (LONG64)Entries * KI_WAKE_TIME - (LONG64)Cost;
     Balance = Balance < KI_MOST_BALANCE ? Balance : KI_MOST_BALANCE;
     Thread->QueueBalance = Balance > -KI_MOST_BALANCE ? (LONG)Balance : -KI_MOST_BALANCE;
     Thread->QueueSleepTime = Now;

@@ -98,12 +98,9 @@ static ULONG KiWithoutAlert(ULONG Register, KPROCESSOR_MODE Mode)
  * What the pending bits of Register do to an alertable wait that was issued as HowIssued says, in NT's order: an alert
  * of the wait's own mode, a user APC, a kernel-mode alert. An alert that is taken is cleared in *New.
  */
-static NTSTATUS KiPendingAlert(ULONG Register, ULONG HowIssued, ULONG *New)
+static NTSTATUS KiChooseAlert(ULONG Register, ULONG HowIssued, ULONG *New)
 {
     KPROCESSOR_MODE Mode = (HowIssued & KI_WAIT_USER_MODE) ? UserMode : KernelMode;
-    if (!(HowIssued & KI_WAIT_ALERTABLE)) {
-        return STATUS_PENDING;
-    }
     if (Register & KI_WAIT_ALERTED((UCHAR)Mode)) {
         *New = KiWithoutAlert(*New, Mode);
         return STATUS_ALERTED;
@@ -116,6 +113,11 @@ static NTSTATUS KiPendingAlert(ULONG Register, ULONG HowIssued, ULONG *New)
         return STATUS_ALERTED;
     }
     return STATUS_PENDING;
+}
+
+FORCEINLINE NTSTATUS KiPendingAlert(ULONG Register, ULONG HowIssued, ULONG *New)
+{
+    return HowIssued & KI_WAIT_ALERTABLE ? KiChooseAlert(Register, HowIssued, New) : STATUS_PENDING;
 }
 
 /* A thread that is about to exit ends its wait as for a user APC, alertable or not: the waiting service returns. */
@@ -288,19 +290,6 @@ BOOLEAN KiTakeAlertById(PKTHREAD Thread)
     (KI_WAIT_ALERTABLE | KI_WAIT_USER_MODE | KI_WAIT_SPECIAL_APC_OK | KI_WAIT_NORMAL_APC_OK | KI_WAIT_ALERT_BY_ID |    \
      KI_WAIT_SUSPENDED_USER_MODE | KI_WAIT_SUSPENDED_TIMER | KI_WAIT_LIGHT | KI_WAIT_EXIT_OK | KI_WAIT_OUTSIDE)
 
-ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
-{
-    ULONG Flags = (Alertable ? KI_WAIT_ALERTABLE : 0) | (WaitMode == UserMode ? KI_WAIT_USER_MODE : 0);
-    if (Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0) {
-        Flags |= KI_WAIT_SPECIAL_APC_OK;
-        if (Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress) {
-            Flags |= KI_WAIT_NORMAL_APC_OK;
-            Flags |= Thread->ServiceDepth == 0 || WaitMode == UserMode ? KI_WAIT_EXIT_OK : 0;
-        }
-    }
-    return Flags;
-}
-
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
 {
     ULONG Register = KiReadRegister(Thread);
@@ -320,7 +309,7 @@ NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued)
     }
 }
 
-NTSTATUS KiCommitWait(PKTHREAD Thread)
+static DECLSPEC_NOINLINE NTSTATUS KiCommitInterruptedWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
     BOOLEAN Claimed = FALSE;
@@ -339,6 +328,16 @@ NTSTATUS KiCommitWait(PKTHREAD Thread)
         }
     }
     return STATUS_WAIT_0; /* a signal has aborted it; the result is in WaitStatus */
+}
+
+NTSTATUS KiCommitWait(PKTHREAD Thread)
+{
+    ULONG Register = KiReadRegister(Thread);
+    if ((Register & (KI_WAIT_ACTIVE | KI_WAIT_INTERRUPTIONS | KI_WAIT_OUTSIDE)) == KI_WAIT_ACTIVE &&
+        KiChangeRegister(Thread, &Register, KiWithWaitState(Register, WaitCommitted))) {
+        return STATUS_PENDING;
+    }
+    return KiCommitInterruptedWait(Thread);
 }
 
 /* Lightweight suspension. */

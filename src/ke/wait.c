@@ -5,17 +5,16 @@
 
 /* Before the wait. */
 
-static VOID KiCheckWaitLevel(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeout)
+static DECLSPEC_NOINLINE VOID KiCheckHighWait(PKTHREAD Thread, PVOID Object, PLARGE_INTEGER Timeout, PVOID Caller)
 {
-    if (Thread->Irql < DISPATCH_LEVEL || (Timeout != NULL && Timeout->QuadPart == 0)) {
+    if (Timeout != NULL && Timeout->QuadPart == 0) {
         return;
     }
     if (Thread->DpcDepth != 0) {
         KeBugCheckEx(ATTEMPTED_SWITCH_FROM_DPC, (ULONG_PTR)Thread, (ULONG_PTR)Object, 0, 0);
     }
     KiBugCheckBecause(Thread->Irql == DISPATCH_LEVEL ? "waited at DISPATCH_LEVEL" : "waited above DISPATCH_LEVEL",
-                      IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0,
-                      (ULONG_PTR)__builtin_return_address(0));
+                      IRQL_NOT_LESS_OR_EQUAL, (ULONG_PTR)Object, Thread->Irql, 0, (ULONG_PTR)Caller);
 }
 
 /*
@@ -67,12 +66,10 @@ static DECLSPEC_NOINLINE VOID KiPrecedeVerifiedWait(PKTHREAD Thread, PLARGE_INTE
     Thread->OrderWait += 1;
 }
 
-static HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
+/* Of a timeout other than 0. */
+static DECLSPEC_NOINLINE HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
 {
-    HAL_DEADLINE Deadline = {HalNoDeadline, 0};
-    if (Timeout == NULL || Timeout->QuadPart == 0) {
-        return Deadline;
-    }
+    HAL_DEADLINE Deadline;
     if (Timeout->QuadPart > 0) {
         Deadline.Clock = HalSystemTime;
         Deadline.Time = (ULONGLONG)Timeout->QuadPart;
@@ -83,10 +80,9 @@ static HAL_DEADLINE KiDeadline(PLARGE_INTEGER Timeout)
     return Deadline;
 }
 
-VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
-                      PLARGE_INTEGER Timeout)
+FORCEINLINE VOID KiInitializeWaitOf(PKTHREAD Thread, PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason,
+                                    KPROCESSOR_MODE Mode, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
-    PKTHREAD Thread = KiCurrentThread();
     if (Thread->WaitNext != 0) {
         if (__builtin_expect((Thread->WaitNext & KI_WAIT_NEXT_VERIFIED) != 0, FALSE)) {
             KiPrecedeVerifiedWait(Thread, Timeout);
@@ -94,7 +90,9 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
             KiResolveWaitNext(Thread);
         }
     }
-    KiCheckWaitLevel(Thread, Object, Timeout);
+    if (__builtin_expect(Thread->Irql >= DISPATCH_LEVEL, FALSE)) {
+        KiCheckHighWait(Thread, Object, Timeout, __builtin_return_address(0));
+    }
     Wait->Thread = Thread;
     Wait->Objects = NULL;
     Wait->Order = NULL;
@@ -107,7 +105,17 @@ VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESS
     Wait->Poll = Timeout != NULL && Timeout->QuadPart == 0;
     Wait->Flags = 0;
     Wait->Spun = FALSE;
-    Wait->Deadline = KiDeadline(Timeout);
+    if (Timeout == NULL || Wait->Poll) {
+        Wait->Deadline = (HAL_DEADLINE){HalNoDeadline, 0};
+    } else {
+        Wait->Deadline = KiDeadline(Timeout);
+    }
+}
+
+VOID KiInitializeWait(PKI_WAIT Wait, PVOID Object, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable,
+                      PLARGE_INTEGER Timeout)
+{
+    KiInitializeWaitOf(KiCurrentThread(), Wait, Object, Reason, Mode, Alertable, Timeout);
 }
 
 VOID KiPrepareBlock(PKWAIT_BLOCK Block, PKTHREAD Thread, PVOID Object, UCHAR WaitType, USHORT Key)
@@ -691,7 +699,7 @@ FORCEINLINE NTSTATUS KiAwaitObject(PVOID Object, KWAIT_REASON WaitReason, KPROCE
     if (Tested && KI_TYPE(KiReadHeader(Object)) == MutantObject && KiTryAcquireMutant(Object, Thread, &Status)) {
         return Status;
     }
-    KiInitializeWait(&Wait, Object, WaitReason, WaitMode, Alertable, Timeout);
+    KiInitializeWaitOf(Thread, &Wait, Object, WaitReason, WaitMode, Alertable, Timeout);
     if (KiIsAtMutantLimit(Object, Thread)) {
         return STATUS_MUTANT_LIMIT_EXCEEDED;
     }

@@ -128,7 +128,20 @@ NTSTATUS KiTakeInterruption(PKTHREAD Thread, ULONG HowIssued); /* the same, and 
 BOOLEAN KiClearAlert(PKTHREAD Thread, KPROCESSOR_MODE Mode);
 KPROCESSOR_MODE KiModeOfTakenAlert(PKTHREAD Thread);    /* by the thread itself, after STATUS_ALERTED: to restore it */
 BOOLEAN KiTakeAlertById(PKTHREAD Thread);               /* by the thread itself; FALSE: none is pending */
-ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable);
+
+/* What may interrupt a wait that begins now, for the register. */
+FORCEINLINE ULONG KiWaitFlags(PKTHREAD Thread, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable)
+{
+    ULONG Flags = (Alertable ? KI_WAIT_ALERTABLE : 0) | (WaitMode == UserMode ? KI_WAIT_USER_MODE : 0);
+    if (Thread->Irql < APC_LEVEL && Thread->SpecialApcDisable == 0) {
+        Flags |= KI_WAIT_SPECIAL_APC_OK;
+        if (Thread->KernelApcDisable == 0 && !Thread->ApcState.KernelApcInProgress) {
+            Flags |= KI_WAIT_NORMAL_APC_OK;
+            Flags |= Thread->ServiceDepth == 0 || WaitMode == UserMode ? KI_WAIT_EXIT_OK : 0;
+        }
+    }
+    return Flags;
+}
 
 /* stop.c */
 VOID KiReconsiderDeadline(PKTHREAD Thread);             /* if it sleeps, it recomputes its deadline */
@@ -324,8 +337,26 @@ PLIST_ENTRY KiRemoveQueue(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, PLARGE_INTEGE
 ULONG KiRemoveQueueEx(PKQUEUE Queue, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                       PLIST_ENTRY *EntryArray, ULONG Count);
 BOOLEAN KiSpinForEntry(PKQUEUE Queue, PKTHREAD Thread);
-VOID KiBlockFromQueue(PKTHREAD Thread);   /* the thread is about to wait: its queue may let another thread run */
-VOID KiUnblockFromQueue(PKTHREAD Thread); /* its wait has ended: it counts again, above the limit if necessary */
+VOID KiBlockFromQueueSlow(PKTHREAD Thread);
+VOID KiUnblockFromQueueSlow(PKTHREAD Thread);
+
+/* The thread is about to wait: its queue may let another thread run. */
+FORCEINLINE VOID KiBlockFromQueue(PKTHREAD Thread)
+{
+    /* acquire: pairs with the release in KiAssignQueue */
+    if (__builtin_expect(__atomic_load_n(&Thread->Queue, __ATOMIC_ACQUIRE) != NULL, FALSE) && !Thread->QueueBlocked) {
+        KiBlockFromQueueSlow(Thread);
+    }
+}
+
+/* Its wait has ended: it counts again, above the limit if necessary. */
+FORCEINLINE VOID KiUnblockFromQueue(PKTHREAD Thread)
+{
+    if (__builtin_expect(Thread->QueueBlocked, FALSE)) {
+        KiUnblockFromQueueSlow(Thread);
+    }
+}
+
 PLIST_ENTRY KiTakeNextEntry(PKQUEUE Queue, BOOLEAN (*Stays)(PLIST_ENTRY Entry, PVOID Context), PVOID Context);
 BOOLEAN KiRemoveQueuedEntry(PKQUEUE Queue, PLIST_ENTRY Entry);
 PLIST_ENTRY KiTakeQueuedEntry(PKQUEUE Queue); /* the oldest one, regardless of the concurrency limit; or NULL */
@@ -401,7 +432,6 @@ FORCEINLINE VOID KiLeaveWaitState(PKI_WAIT Wait, BOOLEAN EndedByOther)
     if (!EndedByOther || (Register & KI_WAIT_STATE_MASK) != WaitCommitted) {
         KiUnblockFromQueue(Thread);
     }
-    Thread->WaitBlock[TIMER_WAIT_BLOCK].BlockState = WaitBlockInactive;
     if (Register & (KI_WAIT_PRIORITY | KI_WAIT_AFFINITY)) { /* no thread sets them once the wait is not Active */
         __atomic_and_fetch(&Thread->WaitRegister, ~(KI_WAIT_PRIORITY | KI_WAIT_AFFINITY), __ATOMIC_RELAXED);
     }

@@ -1001,6 +1001,10 @@ static void test_yields_for_entries(void **state)
     host.length_of_yield = 20;
     assert_true(remove_yields(none));
     assert_int_equal(thread->QueueBalance, 10);
+    host.length_of_yield = 40000; /* another program ran, but no entry waited for it */
+    thread->QueueBalance = 50;
+    assert_true(remove_yields(none));
+    assert_int_equal(thread->QueueBalance, 10);
     host.inserts = 1;
     host.length_of_yield = 100; /* one in 10 us does not */
     assert_true(remove_yields(&entries[0].link));
