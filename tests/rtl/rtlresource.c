@@ -404,6 +404,8 @@ static void test_dump(void **state)
     capture_errors();
     RtlDumpResource(&resource);
     char *text = end_capture();
+    assert_int_equal(resource.CriticalSection.RecursionCount, 0);
+    assert_int_equal(resource.CriticalSection.LockCount, -1);
     assert_int_equal(occurrences(text, "NumberOfActive 1, owner: thread 0, waiting: 0 shared, 0 exclusive"), 1);
     free(text);
     release(&resource);

@@ -269,9 +269,17 @@ static void the_filter_of_unhandled_exceptions(void **state)
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);
 }
 
+static LONG never_told(PEXCEPTION_POINTERS exception)
+{
+    (void)exception;
+    _exit(3);
+}
+
 static void raise_with_a_filter(void *filter)
 {
     AddVectoredExceptionHandler(0, search_a);
+    if (filter != (void *)go_on)
+        AddVectoredContinueHandler(0, never_told);
     SetUnhandledExceptionFilter((LPTOP_LEVEL_EXCEPTION_FILTER)filter);
     RaiseException(STATUS_INTEGER_OVERFLOW, EXCEPTION_NONCONTINUABLE, 0, NULL);
 }
