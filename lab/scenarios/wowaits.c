@@ -276,6 +276,45 @@ static void local_consumed(void)
 }
 LAB_SCENARIO(wo_move, .Setup = both_kinds, .Threads = {mover, local_setter, local_waiter}, .Finish = local_consumed);
 
+/* The setter finds the event local, and locks it when it has just moved. */
+static void prepare_move(void)
+{
+    WO_NEW new = {.Type = WoSynchronizationEvent};
+    both_kinds();
+    moved.View = &views[0];
+    LabAssert(WoCreateObject(&views[0], &new, &moved.Index) == STATUS_SUCCESS);
+}
+
+static void move_prepared(void)
+{
+    LabAssert(KiMoveOutside(&local.Header, &moved) == STATUS_SUCCESS);
+}
+
+static void local_is_set(void)
+{
+    LabAssert(KiIsOutside(&local.Header) && KeReadStateEvent(&local) == 1);
+}
+LAB_SCENARIO(wo_move_set, .Setup = prepare_move, .Threads = {move_prepared, local_setter}, .Finish = local_is_set);
+
+/* A packet waits for the event, which may be set before the packet has moved too. */
+static KQUEUE notified;
+static KOBJECT_NOTIFICATION notification;
+
+static void prepare_notification(void)
+{
+    prepare_move();
+    KeInitializeQueue(&notified, 1);
+    LabAssert(KeRegisterObjectNotification(&local, &notified, &notification) == STATUS_PENDING);
+}
+
+static void was_notified(void)
+{
+    WopDeliverNotifications(&views[0]); /* as the thread of the session does */
+    LabAssert(KiIsOutside(&local.Header) && KeReadStateEvent(&local) == 0);
+    LabAssert(KeReadStateQueue(&notified) == 1);
+}
+LAB_SCENARIO(wo_move_notified, .Setup = prepare_notification, .Threads = {move_prepared, local_setter}, .Finish = was_notified);
+
 /* A mutant moves while another thread acquires and releases it: it is moved free, or stays with its owner. */
 static KMUTANT own;
 static NTSTATUS moving;

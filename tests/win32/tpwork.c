@@ -109,6 +109,7 @@ static void test_cancel(void **state)
         assert_int_equal(count_of(&runs), 2);
         CloseThreadpoolWork(work);
         gate_close(&g);
+        assert_int_equal(KeReadStateQueue(&pool->Queue), 0);
     }
     CloseThreadpool(pool);
 }
