@@ -295,6 +295,7 @@ static void test_without_the_verifier(void **state)
             }
         }
     }
+    assert_int_equal(KiOrderCountHeld(KiCurrentThread()), 0);
     VfEnableVerifier(TRUE);
 }
 
@@ -819,6 +820,23 @@ static BOOLEAN serve(PKINTERRUPT interrupt, PVOID lock_of_device)
     return TRUE;
 }
 
+static void spin_in_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    KeAcquireSpinLockAtDpcLevel(&mine);
+    KeReleaseSpinLockFromDpcLevel(&mine);
+    KeSetEvent(&ran, 0, FALSE);
+}
+
+static void hold_in_dpc(void *unused)
+{
+    (void)unused;
+    run_dpc(spin_in_dpc);
+}
+
 static void hold_low(void *unused)
 {
     KIRQL irql;
@@ -837,6 +855,7 @@ static void test_level_of_interrupt(void **state)
         fail_msg("no interrupt");
     KeFireInterrupt(interrupt, 0);
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, hold_low, NULL);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, hold_in_dpc, NULL);
     IoDisconnectInterrupt(interrupt);
 }
 

@@ -404,11 +404,34 @@ static void test_dump(void **state)
     capture_errors();
     RtlDumpResource(&resource);
     char *text = end_capture();
-    assert_int_equal(resource.CriticalSection.RecursionCount, 0);
-    assert_int_equal(resource.CriticalSection.LockCount, -1);
     assert_int_equal(occurrences(text, "NumberOfActive 1, owner: thread 0, waiting: 0 shared, 0 exclusive"), 1);
     free(text);
     release(&resource);
+    RtlDeleteResource(&resource);
+}
+
+static void dump(void *resource)
+{
+    RtlDumpResource(resource);
+}
+
+/* The numbers are of one moment. */
+static void test_dump_waits(void **state)
+{
+    RTL_RESOURCE resource;
+    actor a;
+    (void)state;
+    RtlInitializeResource(&resource);
+    start_actor(&a);
+    RtlEnterCriticalSection(&resource.CriticalSection);
+    capture_errors();
+    begin_to_wait(&a, dump, &resource);
+    RtlLeaveCriticalSection(&resource.CriticalSection);
+    await(is_idle(&a));
+    char *text = end_capture();
+    assert_int_equal(occurrences(text, "NumberOfActive 0"), 1);
+    free(text);
+    end_actor(&a);
     RtlDeleteResource(&resource);
 }
 
@@ -478,6 +501,7 @@ int main(void)
         WATCHED(test_no_memory),
         WATCHED(test_long_wait),
         WATCHED(test_dump),
+        WATCHED(test_dump_waits),
         WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
