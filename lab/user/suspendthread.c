@@ -149,18 +149,35 @@ static void make_objects(void)
     make_objects_of(others);
 }
 
-static void calls_service(void)
+#define CALLS 4 /* so many that the request for the end comes within one of them */
+
+static void query_again_and_again(void)
 {
     SEMAPHORE_BASIC_INFORMATION information;
-    unsigned which = LabChoose(3);
 
     KeGetCurrentThread();
     __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
-    if (which == 0)
+    for (int i = 0; i < CALLS; i++)
         NtQuerySemaphore(objects[0], SemaphoreBasicInformation, &information, sizeof(information), NULL);
-    else if (which == 1)
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void post_again_and_again(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < CALLS; i++)
         NtSetIoCompletionEx(objects[1], objects[2], NULL, NULL, STATUS_SUCCESS, 0);
-    else
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void cancel_again_and_again(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < CALLS; i++)
         NtCancelWaitCompletionPacket(objects[3], FALSE);
     while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
         ;
@@ -184,5 +201,9 @@ static void are_deleted(void)
     for (int i = 0; i < 4; i++)
         LabAssert(objects_of_type(others[i]) == 1);
 }
-LAB_SCENARIO(terminate_in_service, .Setup = make_objects, .Threads = {calls_service, executioner}, .Finish = are_deleted,
+LAB_SCENARIO(terminate_in_query, .Setup = make_objects, .Threads = {query_again_and_again, executioner}, .Finish = are_deleted,
+             .Flags = LAB_RUN_EXIT | LAB_PRECISE);
+LAB_SCENARIO(terminate_in_post, .Setup = make_objects, .Threads = {post_again_and_again, executioner}, .Finish = are_deleted,
              .Flags = LAB_RUN_EXIT);
+LAB_SCENARIO(terminate_in_cancel, .Setup = make_objects, .Threads = {cancel_again_and_again, executioner},
+             .Finish = are_deleted, .Flags = LAB_RUN_EXIT);
