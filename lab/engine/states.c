@@ -53,11 +53,11 @@
 #include <sys/mman.h>
 
 #define FIRST_SIZE  (1u << 16)
-#define MAX_SIZE    (1u << 25)
+#define MAX_SIZE    (1u << 27)
 #define MAX_SHARED  256 /* variables in a summary */
 #define MAX_PAST    64  /* those of them that a past may have */
 #define MAX_LATER   2048
-#define MAX_ROOM    (256u << 20)
+#define MAX_ROOM    (4ul << 30) /* of address space */
 #define FIRST_INDEX (1u << 12)
 
 /* The note of a state. Otherwise: where its summary is; without the reduction VISITED and those threads that slept at each visit; with

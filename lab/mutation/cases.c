@@ -20,31 +20,41 @@ typedef int run_group(const char *name, const struct CMUnitTest *tests, size_t c
                       CMFixtureFunction teardown);
 
 static const struct CMUnitTest *every;
-static unsigned chosen[CASES];
+static struct {
+    unsigned number; /* among those that the program has in this configuration: tests/support/rounds.c removes others */
+    size_t index;
+} chosen[CASES];
 static unsigned next;
 
 /* cmocka calls the setup functions in the order of the cases. */
 static int begin_case(void **state)
 {
-    unsigned number = chosen[next++];
+    unsigned number = chosen[next].number;
+    const struct CMUnitTest *test = &every[chosen[next++].index];
     char text[16];
 
     snprintf(text, sizeof(text), "%u", number + 1);
     setenv("MUTATION_CASE", text, 1);
     mutation_case(number + 1);
-    return every[number].setup_func != NULL ? every[number].setup_func(state) : 0;
+    return test->setup_func != NULL ? test->setup_func(state) : 0;
 }
 
 static size_t choose_cases(size_t count)
 {
     const char *numbers = getenv("MUTATION_CASES");
+    unsigned number = 0;
     size_t found = 0;
 
-    for (unsigned number = 0; number < count && number < CASES; number++) {
+    for (size_t index = 0; index < count && number < CASES; index++) {
         char text[16];
+        if (every[index].test_func == NULL)
+            continue;
         snprintf(text, sizeof(text), ",%u,", number);
-        if (numbers == NULL || strstr(numbers, text) != NULL)
-            chosen[found++] = number;
+        if (numbers == NULL || strstr(numbers, text) != NULL) {
+            chosen[found].number = number;
+            chosen[found++].index = index;
+        }
+        number++;
     }
     return found;
 }
@@ -54,11 +64,10 @@ int _cmocka_run_group_tests(const char *name, const struct CMUnitTest *const tes
 {
     static struct CMUnitTest selected[CASES];
     run_group *real = (run_group *)dlsym(RTLD_NEXT, "_cmocka_run_group_tests");
-    size_t found = choose_cases(count);
-
     every = tests;
+    size_t found = choose_cases(count);
     for (size_t index = 0; index < found; index++) {
-        selected[index] = tests[chosen[index]];
+        selected[index] = tests[chosen[index].index];
         selected[index].setup_func = begin_case;
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* the caller of the program reads each result at once */

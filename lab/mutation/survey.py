@@ -272,7 +272,8 @@ class Survey:
                 again = self.tests.run(program, test, [(case, 3 * limit) for case, limit in limits if case <= failure[0]],
                                        environment)
                 if again is None:
-                    break
+                    limits = [(case, limit) for case, limit in limits if case > failure[0]]
+                    continue
                 if not self.case_fails_anyway(test, again[0]):
                     self.remember(mutant.path, test)
                     return f"{test}: {again[1]}"
@@ -307,14 +308,21 @@ class Survey:
 
     def choose_scenarios(self, mutant):
         """[(program, scenario)] that reach the mutant, or at least its function: other schedules may reach it. First those that have
-        noticed a mutant of the file, then those that are about the file, then the quickest."""
+        noticed a mutant of the file, then those that are about the file, then the quickest. If there are more than enough, half of
+        them are from all over the rest: the quickest resemble each other."""
         wanted, function = self.wanted(mutant), self.function_mark(mutant)
         special = self.special(mutant.path, self.every_scenario)
         with self.lock:
             killers = list(self.killers.get(mutant.path, []))
         found = [(not marks & wanted, killers.index(scenario) if scenario in killers else len(killers), not marks & special, scenario)
                  for scenario, marks in self.scenario_marks if marks & (wanted | function)]
-        return [scenario for *_, scenario in sorted(found, key=lambda entry: entry[:3])[:self.effort.scenarios]]
+        ordered = [scenario for *_, scenario in sorted(found, key=lambda entry: entry[:3])]
+        if len(ordered) <= self.effort.scenarios:
+            return ordered
+        first = self.effort.scenarios - self.effort.scenarios // 2
+        rest = ordered[first:]
+        return ordered[:first] + [rest[number * len(rest) // (self.effort.scenarios - first)]
+                                  for number in range(self.effort.scenarios - first)]
 
     def attack_with_scenarios(self, mutant, model, find_program, environment=None):
         """None, or the scenario that fails, its verdict and the model."""

@@ -78,6 +78,13 @@ static void one_left(void)
 }
 LAB_SCENARIO(wo_any_mixed, .Setup = both_kinds, .Threads = {setter, local_setter, any_waiter}, .Finish = one_left);
 
+static void set_both(void)
+{
+    setter();
+    local_setter();
+}
+LAB_SCENARIO(wo_any_mixed_two, .Setup = both_kinds, .Threads = {set_both, any_waiter}, .Finish = one_left);
+
 static void all_waiter(void)
 {
     PVOID objects[2] = {&event[1], &local};
@@ -143,6 +150,28 @@ LAB_SCENARIO(wo_alert, .Setup = one_event, .Threads = {setter, alertable_waiter,
 /* The thread that alerts reads the number of the wait that it has seen in the register. */
 LAB_SCENARIO(wo_alert_c11, .Setup = one_event, .Threads = {setter, alertable_waiter, alerter}, .Finish = consumed_once,
              .Model = "c11");
+
+/* An alert that comes too late for a wait is still there after it. */
+static int alerted;
+
+static void alerted_waiter(void)
+{
+    __atomic_store_n(&sleeper, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    NTSTATUS status = KeWaitForSingleObject(&event[1], Executive, KernelMode, TRUE, NULL);
+    while (!__atomic_load_n(&alerted, __ATOMIC_ACQUIRE))
+        ;
+    LabAssert(KeTestAlertThread(KernelMode) == (status == STATUS_WAIT_0));
+}
+
+static void certain_alerter(void)
+{
+    PKTHREAD thread;
+    while ((thread = __atomic_load_n(&sleeper, __ATOMIC_ACQUIRE)) == NULL)
+        ;
+    KeAlertThread(thread, KernelMode);
+    __atomic_store_n(&alerted, 1, __ATOMIC_RELEASE);
+}
+LAB_SCENARIO(wo_alert_kept, .Setup = one_event, .Threads = {setter, alerted_waiter, certain_alerter});
 
 /* An APC that is withdrawn while the thread that queued it ends the wait. The wait must not continue with a record that the
  * world has released: the setter would not wake it. */
@@ -275,6 +304,62 @@ static void local_consumed(void)
     LabAssert(KeReadStateEvent(&local) == 0);
 }
 LAB_SCENARIO(wo_move, .Setup = both_kinds, .Threads = {mover, local_setter, local_waiter}, .Finish = local_consumed);
+
+/* The setter finds the event local, and locks it when it has just moved. */
+static void prepare_move(void)
+{
+    WO_NEW new = {.Type = WoSynchronizationEvent};
+    both_kinds();
+    moved.View = &views[0];
+    LabAssert(WoCreateObject(&views[0], &new, &moved.Index) == STATUS_SUCCESS);
+}
+
+static void move_prepared(void)
+{
+    LabAssert(KiMoveOutside(&local.Header, &moved) == STATUS_SUCCESS);
+}
+
+static void local_is_set(void)
+{
+    LabAssert(KiIsOutside(&local.Header) && KeReadStateEvent(&local) == 1);
+}
+LAB_SCENARIO(wo_move_set, .Setup = prepare_move, .Threads = {move_prepared, local_setter}, .Finish = local_is_set);
+
+/* A packet waits for the event, which may be set before the packet has moved too. */
+static KQUEUE notified;
+static KOBJECT_NOTIFICATION notification;
+
+static void prepare_notification(void)
+{
+    prepare_move();
+    KeInitializeQueue(&notified, 1);
+    LabAssert(KeRegisterObjectNotification(&local, &notified, &notification) == STATUS_PENDING);
+}
+
+static void was_notified(void)
+{
+    WopDeliverNotifications(&views[0]); /* as the thread of the session does */
+    LabAssert(KiIsOutside(&local.Header) && KeReadStateEvent(&local) == 0);
+    LabAssert(KeReadStateQueue(&notified) == 1);
+}
+LAB_SCENARIO(wo_move_notified, .Setup = prepare_notification, .Threads = {move_prepared, local_setter}, .Finish = was_notified);
+
+/* While it moves, and is delivered, the packet is cancelled: it is where the cancel says. */
+static KNOTIFICATION_CANCEL_RESULT cancelled;
+
+static void cancel_notification(void)
+{
+    cancelled = KeCancelObjectNotification(&notification, TRUE);
+}
+
+static void was_notified_or_cancelled(void)
+{
+    WopDeliverNotifications(&views[0]);
+    LabAssert(KeReadStateEvent(&local) == (cancelled == NotificationCancelled));
+    LabAssert(KeReadStateQueue(&notified) == (cancelled == NotificationSignaled));
+}
+LAB_SCENARIO(wo_move_cancelled, .Setup = prepare_notification, .Threads = {move_prepared, local_setter, cancel_notification},
+             .Finish = was_notified_or_cancelled);
 
 /* A mutant moves while another thread acquires and releases it: it is moved free, or stays with its owner. */
 static KMUTANT own;

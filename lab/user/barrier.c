@@ -5,6 +5,8 @@
 
 #include <interlock/rtl.h>
 
+#include "ke/fork.h"
+
 static RTL_BARRIER *barrier;
 static int data[3];
 static int told;
@@ -74,6 +76,16 @@ LAB_SCENARIO(barrier_two_c11, .Setup = of_two, .Threads = {first_of_two, second_
              .Model = "c11", .StaleReads = 2);
 LAB_SCENARIO(barrier_three, .Setup = of_three, .Threads = {first_of_three, second_of_three, third_of_three},
              .Finish = one_was_told, .Flags = LAB_LARGE);
+
+/* Both find the arrivals of a parent, and only one forgets them. */
+static void of_a_parent(void)
+{
+    initialize(2);
+    barrier->Reserved1 = 1; /* a thread of the parent is inside */
+    KiForkDepth += 1;
+    KiForkTag = (ULONG_PTR)KiForkDepth << KI_FORK_TAG_SHIFT;
+}
+LAB_SCENARIO(barrier_of_a_parent, .Setup = of_a_parent, .Threads = {first_of_two, second_of_two}, .Finish = one_was_told);
 
 /* Two rounds of two threads: no thread counts for the wrong one. */
 static int come;

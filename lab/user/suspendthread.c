@@ -131,3 +131,79 @@ static void executioner(void)
 }
 LAB_SCENARIO(terminate_while_interrupted, .Threads = {runner, executioner, suspender},
              .Flags = LAB_LARGE | LAB_MAY_BLOCK | LAB_RUN_EXIT);
+
+/* It is ended after a service that it was in: what the service has referenced is dereferenced, so closed objects are deleted. */
+static HANDLE objects[4], others[4]; /* semaphores, ports, reserve objects, packets that wait */
+
+static void make_objects_of(HANDLE *made)
+{
+    LabAssert(NtCreateSemaphore(&made[0], SEMAPHORE_ALL_ACCESS, NULL, 0, 1) == STATUS_SUCCESS);
+    LabAssert(NtCreateIoCompletion(&made[1], IO_COMPLETION_ALL_ACCESS, NULL, 0) == STATUS_SUCCESS);
+    LabAssert(NtAllocateReserveObject(&made[2], NULL, MemoryReserveIoCompletion) == STATUS_SUCCESS);
+    LabAssert(NtCreateWaitCompletionPacket(&made[3], WAIT_COMPLETION_PACKET_ALL_ACCESS, NULL) == STATUS_SUCCESS);
+}
+
+static void make_objects(void)
+{
+    make_objects_of(objects);
+    make_objects_of(others);
+}
+
+#define CALLS 4 /* so many that the request for the end comes within one of them */
+
+static void query_again_and_again(void)
+{
+    SEMAPHORE_BASIC_INFORMATION information;
+
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < CALLS; i++)
+        NtQuerySemaphore(objects[0], SemaphoreBasicInformation, &information, sizeof(information), NULL);
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void post_again_and_again(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < CALLS; i++)
+        NtSetIoCompletionEx(objects[1], objects[2], NULL, NULL, STATUS_SUCCESS, 0);
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void cancel_again_and_again(void)
+{
+    KeGetCurrentThread();
+    __atomic_store_n(&here, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < CALLS; i++)
+        NtCancelWaitCompletionPacket(objects[3], FALSE);
+    while (!__atomic_load_n(&never, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static ULONG objects_of_type(HANDLE handle)
+{
+    struct {
+        OBJECT_TYPE_INFORMATION type;
+        WCHAR name[32];
+    } information;
+
+    LabAssert(NtQueryObject(handle, ObjectTypeInformation, &information, sizeof(information), NULL) == STATUS_SUCCESS);
+    return information.type.TotalNumberOfObjects;
+}
+
+static void are_deleted(void)
+{
+    for (int i = 0; i < 4; i++)
+        LabAssert(NtClose(objects[i]) == STATUS_SUCCESS);
+    for (int i = 0; i < 4; i++)
+        LabAssert(objects_of_type(others[i]) == 1);
+}
+LAB_SCENARIO(terminate_in_query, .Setup = make_objects, .Threads = {query_again_and_again, executioner}, .Finish = are_deleted,
+             .Flags = LAB_RUN_EXIT | LAB_PRECISE);
+LAB_SCENARIO(terminate_in_post, .Setup = make_objects, .Threads = {post_again_and_again, executioner}, .Finish = are_deleted,
+             .Flags = LAB_RUN_EXIT);
+LAB_SCENARIO(terminate_in_cancel, .Setup = make_objects, .Threads = {cancel_again_and_again, executioner},
+             .Finish = are_deleted, .Flags = LAB_RUN_EXIT);

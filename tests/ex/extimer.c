@@ -193,6 +193,24 @@ static void test_tolerance(void **state)
     }
 }
 
+/* The debugger shows it. */
+static void test_running_ends_with_the_callback(void **state)
+{
+    (void)state;
+    calls c = {.count = 0, .hold = 1};
+    watchdog_start(PATIENCE);
+    PEX_TIMER timer = ExAllocateTimer(callback, &c, 0);
+    ExSetTimer(timer, -MILLISECOND, 0, NULL);
+    await(&c.count, 1);
+    assert_true((KiReadHeader(&timer->Timer.Header) & KI_TIMER2_RUNNING) != 0);
+    __atomic_store_n(&c.hold, 0, __ATOMIC_RELEASE);
+    while ((KiReadHeader(&timer->Timer.Header) & KI_TIMER2_RUNNING) != 0) {
+        HalDispatch.Yield();
+    }
+    ExDeleteTimer(timer, TRUE, TRUE, NULL);
+    watchdog_stop();
+}
+
 static void test_unlimited_tolerance_expires(void **state)
 {
     (void)state;
@@ -395,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_every_kind),
         cmocka_unit_test(test_period),
+        cmocka_unit_test(test_running_ends_with_the_callback),
         cmocka_unit_test(test_unlimited_tolerance_expires),
         cmocka_unit_test(test_tolerance),
         cmocka_unit_test(test_deletion),

@@ -281,6 +281,24 @@ static void outstanding_4(void)
     ExDeleteFastResource(&victim);
 }
 
+static void acquire_in_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)dpc, (void)context, (void)argument1, (void)argument2;
+    KeLowerIrql(APC_LEVEL);
+    ExAcquireFastResourceShared(&victim, &first_entry, TRUE);
+}
+
+/* Also at a level that would do. */
+static void in_dpc_5(void)
+{
+    static KDPC dpc;
+    KIRQL old = KeRaiseIrqlToDpcLevel();
+    KeInitializeDpc(&dpc, acquire_in_dpc, NULL);
+    KeSetTargetProcessorDpc(&dpc, (CCHAR)KeGetCurrentProcessorNumber());
+    KeInsertQueueDpc(&dpc, NULL, NULL);
+    KeLowerIrql(old);
+}
+
 static void apcs_enabled_7(void)
 {
     KeLeaveCriticalRegion();
@@ -395,7 +413,8 @@ static void preconditions_4(void **state)
 {
     static misuse rows[] = {
         {0x0, too_high_0},         {0x1, uninitialized_entry_1}, {0x2, entry_in_use_2},
-        {0x3, legacy_resource_3},  {0x4, outstanding_4},         {0x7, apcs_enabled_7},
+        {0x3, legacy_resource_3},  {0x4, outstanding_4},         {0x5, in_dpc_5},
+        {0x7, apcs_enabled_7},
         {0x8, other_resource_8},   {0x8, not_acquired_8},        {0x9, other_thread_9},
         {0xa, disowned_a},         {0xb, convert_shared_b},      {0xd, not_disowned_d},
         {0xe, legacy_delete_e},    {0xe, legacy_owner_e},        {0xf, legacy_acquire_f},

@@ -788,6 +788,16 @@ static void release_rundown(void *reference)
     check(!ExAcquireRundownProtection(reference));
 }
 
+static void release_rundown_first(void *reference)
+{
+    overwrite_stacks();
+    ExReleaseRundownProtection(reference);
+    check(ExAcquireRundownProtection(reference));
+    ExReleaseRundownProtection(reference);
+    ExReleaseRundownProtection(reference);
+    ExWaitForRundownProtectionRelease(reference);
+}
+
 static void await_rundown_of_one(void *reference)
 {
     sleeper s;
@@ -808,6 +818,7 @@ static void rundown_protection(void **state)
         start_sleeper(&s[i], await_rundown, &reference);
     }
     in_child(release_rundown, &reference);
+    in_child(release_rundown_first, &reference);
     ExReleaseRundownProtection(&reference);
     in_child(await_rundown_of_one, &reference);
     ExReleaseRundownProtection(&reference);

@@ -142,6 +142,7 @@ static void test_kinds_are_converted(void **state)
     EXPECT_WIDE(text, u"%hs", "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
     EXPECT("   \xC3\xA4", "%5wc", 0xE4);
     EXPECT("\xE4", "%c", 0xE4);
+    EXPECT_WIDE(u"\u00E4", u"%hc", 0xE4);
     EXPECT("\xC3\xA4", "%s", "\xC3\xA4");
 }
 

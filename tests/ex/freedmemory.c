@@ -5,10 +5,12 @@
 #include <interlock/ob.h>
 #include <interlock/ps.h>
 
+#include "ke/verifier.h"
 #include "support.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TAG 0x64656572
 
@@ -222,6 +224,57 @@ static void test_neighbours(void **state)
     ExFreePoolWithTag(after, TAG);
 }
 
+/* The first byte behind the memory is not freed. */
+static void test_exactly_behind(void **state)
+{
+    static block blocks[3];
+    (void)state;
+    set_timer(&blocks[0]);
+    set_timer(&blocks[2]);
+    KiVerifyFreedMemory(&blocks[0].dpc, (SIZE_T)((PUCHAR)&blocks[2] - (PUCHAR)&blocks[0].dpc));
+    assert_true(KeCancelTimer(&blocks[0].timer));
+    assert_true(KeCancelTimer(&blocks[2].timer));
+}
+
+typedef struct search {
+    volatile ULONG begun;
+    volatile ULONG ended;
+} search;
+
+static void verify_memory(void *argument, unsigned index)
+{
+    static block unused;
+    search *s = argument;
+    (void)index;
+    __atomic_store_n(&s->begun, 1, __ATOMIC_RELEASE);
+    KiVerifyFreedMemory(&unused, sizeof(unused));
+    __atomic_store_n(&s->ended, 1, __ATOMIC_RELEASE);
+}
+
+/* The list of a thread's APCs is searched under its lock. */
+static void test_search_waits_for_apcs(void **state)
+{
+    PKTHREAD thread = KiCurrentThread();
+    search s = {0};
+    ULONG ended = 0;
+    (void)state;
+    KiEnterDispatcher(thread);
+    KiAcquireLock(&thread->ApcQueueLock);
+    test_threads *threads = start_threads(1, verify_memory, &s);
+    while (!__atomic_load_n(&s.begun, __ATOMIC_ACQUIRE)) {
+        HalDispatch.Yield();
+    }
+    for (unsigned round = 0; round < 20 && !ended; round++) {
+        usleep(1000);
+        ended = __atomic_load_n(&s.ended, __ATOMIC_ACQUIRE);
+    }
+    KiReleaseLock(&thread->ApcQueueLock);
+    KiExitDispatcher(thread);
+    join_threads(threads, 60);
+    assert_false(ended);
+    assert_true(s.ended);
+}
+
 /* Canceled, removed, released and deleted objects may be freed. */
 static void test_no_longer_in_use(void **state)
 {
@@ -359,6 +412,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_exactly_behind),
+        cmocka_unit_test(test_search_waits_for_apcs),
         cmocka_unit_test(test_no_longer_in_use),
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_left_frames),

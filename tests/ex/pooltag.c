@@ -187,6 +187,32 @@ static void with_the_verifier_they_are_listed(void **state)
         VfEnableVerifier(FALSE);
 }
 
+/* The first 32. */
+static void not_all_are_listed(void **state)
+{
+    BOOLEAN was = VfIsVerifierEnabled();
+    PVOID blocks[33];
+    VF_POOL_MARK mark;
+    ULONG64 leaks;
+
+    (void)state;
+    assert_int_equal(VfEnableVerifier(TRUE), STATUS_SUCCESS);
+    mark = VfMarkPool(TAG);
+    for (size_t i = 0; i < 32; i++)
+        blocks[i] = the_leaking_function(TAG, 8);
+    captured(count_leaks, &mark, &leaks);
+    assert_int_equal(leaks, 32);
+    assert_null(strstr(output, "more blocks"));
+    blocks[32] = the_leaking_function(TAG, 8);
+    captured(count_leaks, &mark, &leaks);
+    assert_int_equal(leaks, 33);
+    assert_non_null(strstr(output, "  and 1 more blocks\n"));
+    for (size_t i = 0; i < 33; i++)
+        ExFreePool(blocks[i]);
+    if (!was)
+        VfEnableVerifier(FALSE);
+}
+
 /* Blocks from before are freed without a record, and those with one after the verifier is off. */
 static void blocks_survive_the_switch(void **state)
 {
@@ -274,6 +300,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(threads_count_together),
         cmocka_unit_test(without_the_verifier_they_are_counted),
         cmocka_unit_test(with_the_verifier_they_are_listed),
+        cmocka_unit_test(not_all_are_listed),
         cmocka_unit_test(blocks_survive_the_switch),
         cmocka_unit_test(at_the_end_leaks_are_reported),
         cmocka_unit_test(too_many_tags),

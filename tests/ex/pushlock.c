@@ -559,6 +559,7 @@ typedef struct sleeper {
     ULONG flags;
     BOOLEAN shared;
     KPRIORITY priority; /* when it had the lock */
+    PVOID waited_for;   /* likewise */
 } sleeper;
 
 static void sleep_for_the_lock(void *argument)
@@ -571,6 +572,7 @@ static void sleep_for_the_lock(void *argument)
         ExAcquirePushLockExclusiveEx(&s->lock, s->flags);
     }
     s->priority = KeQueryPriorityThread(KeGetCurrentThread());
+    s->waited_for = KiCurrentThread()->LockWaitedFor;
     ExReleasePushLockEx(&s->lock, s->flags);
     KeLeaveCriticalRegion();
 }
@@ -582,9 +584,11 @@ static void wake_a_sleeper(sleeper *s, ULONG flags, BOOLEAN shared)
     ExAcquirePushLockExclusive(&s->lock);
     tell(&s->actor, sleep_for_the_lock, s);
     await(is_committed(s->actor.thread));
+    assert_ptr_equal(s->actor.thread->LockWaitedFor, &s->lock);
     ExReleasePushLockExclusive(&s->lock);
     await(is_idle(&s->actor));
     assert_int_equal(s->lock, 0);
+    assert_null(s->waited_for);
 }
 
 static void requirement_8_zeroed_memory_is_a_free_lock(void **state)

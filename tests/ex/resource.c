@@ -507,7 +507,10 @@ static void boost_12(void **state)
         KeSetPriorityThread(players[0].actor.thread, LOW);
         KeSetPriorityThread(players[1].actor.thread, LOW);
         KeSetPriorityThread(players[2].actor.thread, rows[i].waiter);
+        ULONGLONG begin = KeQueryInterruptTime();
         run_script(&executive, &resource, rows[i].before);
+        KPRIORITY early = priority_of(players[0].actor.thread);
+        assert_true(early == LOW || KeQueryInterruptTime() - begin >= SECOND / 2); /* not before the waiter has waited so long */
         if (rows[i].owner == BOOSTED) {
             await(priority_of(players[0].actor.thread) == BOOSTED);
             await(owners == 1 || priority_of(players[1].actor.thread) == BOOSTED);

@@ -408,12 +408,25 @@ static void shared_by_one_twice(void)
     KeBugCheck(MANUALLY_INITIATED_CRASH);
 }
 
+/* A conversion that fails leaves the share, for the verifier too. */
+static void convert_in_vain(void)
+{
+    KIRQL old = ExAcquireSpinLockShared(&misused);
+
+    __atomic_fetch_add(&misused, 1, __ATOMIC_RELAXED); /* another sharer */
+    if (ExTryConvertSharedSpinLockExclusive(&misused))
+        return;
+    ExReleaseSpinLockShared(&misused, old);
+    KeBugCheck(MANUALLY_INITIATED_CRASH);
+}
+
 static void the_verifier_counts(void **state)
 {
-    static void (*const function)(void) = shared_by_one_twice;
+    static void (*const functions[])(void) = {shared_by_one_twice, convert_in_vain};
 
     (void)state;
-    expect_bugcheck(MANUALLY_INITIATED_CRASH, verified, (void *)&function);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        expect_bugcheck(MANUALLY_INITIATED_CRASH, verified, (void *)&functions[i]);
 }
 
 int main(void)

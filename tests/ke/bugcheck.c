@@ -7,6 +7,7 @@
 #include "ke/ki.h"
 
 #include <interlock/ex.h>
+#include <interlock/verifier.h>
 
 /* What the child wrote to standard error; it must have ended by SIGABRT. */
 static void report_of(void (*function)(void), char *text, size_t size)
@@ -147,6 +148,18 @@ static void name_no_thread(void)
     KeBugCheckEx(SPIN_LOCK_ALREADY_OWNED, (ULONG_PTR)&a_spin_lock, address, 0, 0);
 }
 
+static void fail_in_section(void *unused)
+{
+    (void)unused;
+    KiEnterDispatcher(KiCurrentThread());
+    KeBugCheck(MANUALLY_INITIATED_CRASH);
+}
+
+static void expect_in_section(void)
+{
+    VfExpectBugCheck(fail_in_section, NULL, NULL);
+}
+
 static const struct {
     void (*function)(void);
     const char *parts[5];
@@ -161,6 +174,8 @@ static const struct {
     {allocate_without_a_tag, {"BAD_POOL_CALLER: pool allocation with tag 0\n", "pool type: PagedPool\n"}},
     {name_a_lock, {"spin lock: ke-bugcheck!a_spin_lock\n", "thread: this thread\n"}},
     {name_no_thread, {"thread: ke-bugcheck!no_threads+0x"}},
+    {expect_in_section,
+     {"interlock: an expected bugcheck is not caught: the thread holds a lock of the library (VfExpectBugCheckInChild catches it)\n"}},
 };
 
 /* Each kind of value; FALSE: it may be an address. */
@@ -173,6 +188,8 @@ static void values_are_explained(void **state)
     } rows[] = {
         {"KernelApcDisable", 0xFFFE, "-2"}, {"SpecialApcDisable", 3, "3"},
         {"current IRQL", APC_LEVEL, "APC_LEVEL"}, {"0: none, 1: some", 1, ""},
+        {"current IRQL", CMCI_LEVEL + 1, "level of a device"}, {"current IRQL", HIGH_LEVEL, "HIGH_LEVEL"},
+        {"current IRQL", HIGH_LEVEL + 1, "no level"}, {"current IRQL", 255, "no level"},
         {"owner", 3, ""},
     };
     char text[64];

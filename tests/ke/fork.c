@@ -282,6 +282,42 @@ static void sections_wait_for_the_fork(void **state)
     assert_int_equal(KiForkPending, 0);
 }
 
+struct inside {
+    volatile ULONG entered;
+    volatile ULONG leaves;
+};
+
+static void leave_section_late(void *argument, unsigned index)
+{
+    struct inside *inside = argument;
+    PKTHREAD thread = KeGetCurrentThread();
+
+    (void)index;
+    KiEnterDispatcher(thread);
+    __atomic_store_n(&inside->entered, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&KiForkPending, __ATOMIC_ACQUIRE) == 0)
+        HalDispatch.Yield();
+    usleep(20000);
+    __atomic_store_n(&inside->leaves, 1, __ATOMIC_RELEASE);
+    KiExitDispatcher(thread);
+}
+
+static void the_fork_waits_for_sections(void **state)
+{
+    struct inside inside = {0};
+    test_threads *threads = start_threads(1, leave_section_late, &inside);
+
+    (void)state;
+    while (__atomic_load_n(&inside.entered, __ATOMIC_ACQUIRE) == 0)
+        HalDispatch.Yield();
+    KiForkPrepare();
+    ULONG left = __atomic_load_n(&inside.leaves, __ATOMIC_ACQUIRE);
+    KiForkParent(TRUE);
+    KiForkParentLate();
+    join_threads(threads, 20);
+    assert_int_equal(left, 1);
+}
+
 static void fork_second(void *ended, unsigned index)
 {
     (void)index;
@@ -371,6 +407,89 @@ static void apcs_of_threads_that_stay_behind_are_run_down(void **state)
     KeSetEvent(&waiting.end, 0, FALSE);
     join_threads(threads, 20);
     assert_int_equal(waiting.rundowns, 1);
+}
+
+struct uninterrupted {
+    PKTHREAD volatile thread;
+    volatile ULONG stop;
+    KAPC apc;
+    volatile ULONG runs;
+    volatile ULONG rundowns;
+};
+
+static VOID count_run(PKAPC apc, PKNORMAL_ROUTINE *routine, PVOID *context, PVOID *argument1, PVOID *argument2)
+{
+    (void)routine;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    CONTAINING_RECORD(apc, struct uninterrupted, apc)->runs += 1;
+}
+
+static VOID count_other_rundown(PKAPC apc)
+{
+    CONTAINING_RECORD(apc, struct uninterrupted, apc)->rundowns += 1;
+}
+
+static void run_uninterrupted(void *argument, unsigned index)
+{
+    struct uninterrupted *uninterrupted = argument;
+    sigset_t all, before;
+
+    (void)index;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    __atomic_store_n(&uninterrupted->thread, KeGetCurrentThread(), __ATOMIC_RELEASE);
+    while (__atomic_load_n(&uninterrupted->stop, __ATOMIC_ACQUIRE) == 0)
+        usleep(1000);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void check_not_run(void *argument)
+{
+    struct uninterrupted *uninterrupted = argument;
+
+    CHECK(uninterrupted->runs == 0);
+    CHECK(uninterrupted->rundowns == 1);
+}
+
+/* The thread was about to be interrupted for it. */
+static void an_apc_of_a_running_thread_is_not_delivered_in_the_child(void **state)
+{
+    struct uninterrupted uninterrupted = {0};
+    test_threads *threads = start_threads(1, run_uninterrupted, &uninterrupted);
+
+    (void)state;
+    while (__atomic_load_n(&uninterrupted.thread, __ATOMIC_ACQUIRE) == NULL)
+        HalDispatch.Yield();
+    KeInitializeApc(&uninterrupted.apc, uninterrupted.thread, OriginalApcEnvironment, count_run, count_other_rundown, NULL,
+                    KernelMode, NULL);
+    assert_true(KeInsertQueueApc(&uninterrupted.apc, NULL, NULL, 0));
+    in_child(check_not_run, &uninterrupted);
+    __atomic_store_n(&uninterrupted.stop, 1, __ATOMIC_RELEASE);
+    join_threads(threads, 20);
+    assert_int_equal(uninterrupted.runs + uninterrupted.rundowns, 1);
+}
+
+static void check_slot_is_free(void *thread)
+{
+    for (ULONG count = __atomic_load_n(&KiThreadSlotsUsed, __ATOMIC_ACQUIRE); count != 0; count--) {
+        if (KiAllocateThread() == thread)
+            return;
+    }
+    CHECK(!"the slot is lost");
+}
+
+/* A thread of the parent had taken it, and was not in use yet. */
+static void a_slot_that_was_being_taken_is_free_in_the_child(void **state)
+{
+    PKTHREAD thread = KiAllocateThread();
+
+    (void)state;
+    assert_non_null(thread);
+    __atomic_store_n(&KiSlotOfThread(thread)->Use, KiSlotFree, __ATOMIC_RELAXED);
+    in_child(check_slot_is_free, thread);
+    KiFreeThread(thread);
 }
 
 struct forker {
@@ -470,8 +589,11 @@ int main(void)
         cmocka_unit_test(a_thread_that_never_called_in_forks),
         cmocka_unit_test(threads_that_stay_behind_have_ended),
         cmocka_unit_test(sections_wait_for_the_fork),
+        cmocka_unit_test(the_fork_waits_for_sections),
         cmocka_unit_test(forks_take_turns),
         cmocka_unit_test(apcs_of_threads_that_stay_behind_are_run_down),
+        cmocka_unit_test(an_apc_of_a_running_thread_is_not_delivered_in_the_child),
+        cmocka_unit_test(a_slot_that_was_being_taken_is_free_in_the_child),
         cmocka_unit_test(a_suspension_that_came_meanwhile_is_taken_without_a_call),
         cmocka_unit_test(fork_handlers_of_the_program_may_call_in),
         cmocka_unit_test(no_section_uses_the_heap),

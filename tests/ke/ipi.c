@@ -97,8 +97,10 @@ static void count_at(void *level, unsigned index)
     KeSetSystemAffinityThread(1 << 1);
     old = KfRaiseIrql((KIRQL)(uintptr_t)level);
     __atomic_store_n(&counting, 1, __ATOMIC_SEQ_CST);
-    while (!__atomic_load_n(&stop_counting, __ATOMIC_SEQ_CST))
+    while (!__atomic_load_n(&stop_counting, __ATOMIC_SEQ_CST)) {
         usleep(10);
+        KiPollInterrupts(KiCurrentThread()); /* as a thread that waits for a lock does */
+    }
     KeLowerIrql(old);
     KeRevertToUserAffinityThread();
 }

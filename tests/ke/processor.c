@@ -361,7 +361,7 @@ static void read_output(const char *setting, char *text, size_t size)
 
 static void settings(void **state)
 {
-    static const char *const good[] = {"1", "64", "2560"};
+    static const char *const good[] = {"1", "64", "1089", "2560"};
     static const char *const bad[] = {"0", "2561", "abc", "-1", "4x", "99999999999999999999"};
     char text[1024], expected[64];
 

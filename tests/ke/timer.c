@@ -583,6 +583,23 @@ static void test_clock_step_back(void **state)
     watchdog_stop();
 }
 
+/* Before the clock thread looks at the new time. */
+static void test_set_after_a_clock_step_back(void **state)
+{
+    (void)state;
+    KTIMER timer;
+    watchdog_start(PATIENCE);
+    KeInitializeTimer(&timer);
+    step_clock(LONG_TIME);
+    __atomic_fetch_sub(&clock_offset, LONG_TIME, __ATOMIC_RELAXED);
+    KeSetTimer(&timer, absolute(LONG_TIME / 2), NULL);
+    step_clock(0);
+    step_clock(0);
+    assert_false(KeReadStateTimer(&timer));
+    assert_true(KeCancelTimer(&timer));
+    watchdog_stop();
+}
+
 /* From its first expiration on a periodic timer ignores the system clock. */
 static void test_clock_step_and_period(void **state)
 {
@@ -867,6 +884,7 @@ int main(void)
         cmocka_unit_test(test_wait_all_with_timers),
         cmocka_unit_test(test_clock_step_forward),
         cmocka_unit_test(test_clock_step_back),
+        cmocka_unit_test(test_set_after_a_clock_step_back),
         cmocka_unit_test(test_clock_step_and_period),
         cmocka_unit_test(test_many_due_at_once),
         cmocka_unit_test(test_setting_takes_no_memory),

@@ -250,6 +250,23 @@ static void test_wheel_against_model(void **state)
     }
 }
 
+/* Rule 1 of timer.h. */
+static void test_what_is_not_in_the_future_is_due(void **state)
+{
+    (void)state;
+    static const ULONG64 times[] = {1, 63, 64, 4095, 1000000007, KI_TIME_LAST - 1};
+    for (size_t i = 0; i < ARRAYSIZE(times); i += 1) {
+        model *m = new_model(3, times[i]);
+        set_timer(m, 0, times[i] - 1, 0);
+        set_timer(m, 1, times[i], 0);
+        set_timer(m, 2, times[i] + 1, 0);
+        assert_ptr_equal(KiNextDueTimer(m->wheel, NULL), &m->timers[0].timer);
+        assert_ptr_equal(KiNextDueTimer(m->wheel, &m->timers[0].timer), &m->timers[1].timer);
+        assert_null(KiNextDueTimer(m->wheel, &m->timers[1].timer));
+        free_model(m);
+    }
+}
+
 /* Without removals, the wheel knows its next time exactly, at any distance, without intermediate turns. */
 static void test_next_time_is_exact(void **state)
 {
@@ -379,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wheel_against_model),
+        cmocka_unit_test(test_what_is_not_in_the_future_is_due),
         cmocka_unit_test(test_next_time_is_exact),
         cmocka_unit_test(test_stale_next_time_heals),
         cmocka_unit_test(test_slots_in_order_are_due_as_they_are),

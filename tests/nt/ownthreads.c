@@ -17,6 +17,7 @@
 #include <interlock/io.h>
 #include <interlock/rtl.h>
 
+#include "ke/ownthread.h"
 #include "ps/psp.h"
 
 #define MILLISECONDS(n) ((LARGE_INTEGER){.QuadPart = -10000LL * (n)})
@@ -428,6 +429,26 @@ static void no_thread_is_started_in_a_section(void **state)
     each_operation(act_in_forked_child);
 }
 
+static VOID never_runs(PVOID context)
+{
+    (void)context;
+    abort();
+}
+
+/* The interrupted code may be inside of the host's heap, which a new thread needs. */
+static void no_thread_is_started_in_an_interrupt(void **state)
+{
+    static const KI_OWN_KIND kind = {.Name = "interlock-test", .Routine = never_runs};
+    PKTHREAD thread = KiCurrentThread();
+    NTSTATUS status;
+
+    (void)state;
+    thread->HostInterrupts += 1;
+    status = KiCreateOwnThread(&kind, NULL, 0);
+    thread->HostInterrupts -= 1;
+    assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+}
+
 /* A thread creates one of the library's threads while another one forks. */
 static void *act_on_thread(void *done)
 {
@@ -592,6 +613,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_thread_is_started_in_a_section),
+        cmocka_unit_test(no_thread_is_started_in_an_interrupt),
         cmocka_unit_test(a_fork_does_not_wait_for_the_heap),
         cmocka_unit_test(a_child_leaves_the_heap_alone),
         cmocka_unit_test(forks_in_a_storm),

@@ -22,9 +22,50 @@
 static HANDLE first, last;
 static int must_be_freed;
 
+/* Blocks of packets that are not freed yet: large, and aligned to a line of the cache. */
+static PVOID volatile packet_blocks[256];
+
+PVOID __real_HalAllocate(SIZE_T size, SIZE_T alignment);
+PVOID __wrap_HalAllocate(SIZE_T size, SIZE_T alignment);
+VOID __real_HalFree(PVOID memory);
+VOID __wrap_HalFree(PVOID memory);
+
+PVOID __wrap_HalAllocate(SIZE_T size, SIZE_T alignment)
+{
+    PVOID memory = __real_HalAllocate(size, alignment);
+
+    for (ULONG i = 0; memory != NULL && size > 1024 && alignment == KI_CACHE_LINE && i < ARRAYSIZE(packet_blocks); i++) {
+        if (InterlockedCompareExchangePointer(&packet_blocks[i], memory, NULL) == NULL) {
+            break;
+        }
+    }
+    return memory;
+}
+
+VOID __wrap_HalFree(PVOID memory)
+{
+    for (ULONG i = 0; memory != NULL && i < ARRAYSIZE(packet_blocks); i++) {
+        InterlockedCompareExchangePointer(&packet_blocks[i], NULL, memory);
+    }
+    __real_HalFree(memory);
+}
+
+static ULONG count_packet_blocks(void)
+{
+    ULONG count = 0;
+
+    for (ULONG i = 0; i < ARRAYSIZE(packet_blocks); i++) {
+        count += packet_blocks[i] != NULL;
+    }
+    return count;
+}
+
 /* After the library's destructors. */
 static __attribute__((destructor(KI_END_WORLDS))) void find_tables(void)
 {
+    if (must_be_freed && count_packet_blocks() != 0) {
+        _exit(18);
+    }
     for (ULONG i = 0; must_be_freed && i < OBP_ROOT; i++) {
         if (ObpRoot[i] != NULL) {
             _exit(11);
@@ -129,7 +170,15 @@ static void end_after_a_child(void)
 /* Without names, which start a thread of the library's own: then tables stay. */
 static void end_with_nothing(void)
 {
+    HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 0);
+
     must_be_freed = 1;
+    for (ULONG i = 0; i < 1000; i++) {
+        PostQueuedCompletionStatus(port, i, 0, NULL);
+    }
+    if (count_packet_blocks() < 2) {
+        _exit(19);
+    }
     for (ULONG i = 0; i < 1000; i++) {
         if (CreateEventA(NULL, TRUE, FALSE, NULL) == NULL) {
             _exit(4);

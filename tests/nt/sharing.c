@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ke/outside.h"
+#include "ke/verifier.h"
 #include "ob/share.h"
 
 #define SECOND (-10000000LL)
@@ -261,6 +262,18 @@ static _Noreturn void cancel_in_child(HANDLE timer)
     _exit(expired ? TOO_LATE : 0);
 }
 
+static bool is_in_no_table(HANDLE timer)
+{
+    PVOID object;
+    PKDPC dpc = NULL;
+
+    assert_int_equal(ObReferenceObjectByHandle(timer, 0, NULL, KernelMode, &object, NULL), STATUS_SUCCESS);
+    PKTIMER local = ObpDispatcherObject(object);
+    bool found = KiFindSetTimer(local, local + 1, &dpc) != NULL;
+    ObDereferenceObject(object);
+    return !found;
+}
+
 /* The APC of a shared timer belongs to the process that set it, unless another one sets or cancels the timer. */
 static void timers_move(void **state)
 {
@@ -272,6 +285,7 @@ static void timers_move(void **state)
     assert_int_equal(NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, SynchronizationTimer), STATUS_SUCCESS);
     assert_int_equal(NtSetTimer(timer, &soon, NULL, NULL, FALSE, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(share(timer), STATUS_SUCCESS);
+    assert_true(is_in_no_table(timer));
     assert_int_equal(wait_for(timer, 10 * SECOND), STATUS_SUCCESS); /* set before, it expires in the world */
     assert_int_equal(NtSetTimer(timer, &soon, count_apc, NULL, FALSE, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(sleep_alertably(10 * SECOND), STATUS_USER_APC);

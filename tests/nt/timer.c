@@ -249,6 +249,7 @@ static void an_apc_runs_in_an_alertable_wait_only(void **state)
 
 static void a_periodic_apc(void **state)
 {
+    ULONG objects = objects_of("Timer");
     HANDLE timer = create_timer(SynchronizationTimer);
     struct call call = {0};
     int count;
@@ -273,6 +274,7 @@ static void a_periodic_apc(void **state)
     assert_int_equal(call.count, count);
     watchdog_stop();
     close_handle(timer);
+    assert_int_equal(objects_of("Timer"), objects);
 }
 
 static void cancelling_takes_the_apc_back(void **state)

@@ -4,6 +4,10 @@
 
 #include <interlock/rtl.h>
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define SPIN_ONLY RTL_BARRIER_FLAGS_SPIN_ONLY
 #define BLOCK_ONLY RTL_BARRIER_FLAGS_BLOCK_ONLY
 #define NO_DELETE RTL_BARRIER_FLAGS_NO_DELETE
@@ -230,10 +234,37 @@ static void test_delete_without_waiting(void **state)
     end_actor(&v.actor);
 }
 
+static void enter_barrier(void *barrier)
+{
+    RtlBarrier(barrier, 0);
+}
+
+/* Barriers do not work across processes. A child of a child initializes it, a child uses it. */
+static void test_of_another_process(void **state)
+{
+    (void)state;
+    RTL_BARRIER *barrier = mmap(NULL, sizeof(*barrier), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(barrier != MAP_FAILED);
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t grandchild = fork();
+        if (grandchild == 0) {
+            RtlInitBarrier(barrier, 1, 0);
+            _exit(0);
+        }
+        waitpid(grandchild, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    expect_bugcheck(KERNEL_SECURITY_CHECK_FAILURE, enter_barrier, barrier);
+    munmap(barrier, sizeof(*barrier));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCHED(test_initialize),
+        WATCHED(test_of_another_process),
         WATCHED(test_alone),
         WATCHED(test_unknown_flags),
         WATCHED(test_rounds_default),

@@ -889,9 +889,13 @@ static void test_verifier(void **state)
 static void test_verifier_finds_nothing(void **state)
 {
     BOOLEAN verifier = KiVerifierEnabled;
+    RTL_CRITICAL_SECTION section;
     KiVerifierEnabled = TRUE;
     test_recursion(state);
     test_waiters(state);
+    assert_int_equal(RtlInitializeCriticalSection(&section), STATUS_SUCCESS);
+    assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS);
+    assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS); /* nothing is left to check */
     KiVerifierEnabled = verifier;
 }
 

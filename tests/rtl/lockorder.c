@@ -12,6 +12,7 @@
 #include "ke/lockorder.h"
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -21,6 +22,13 @@
 #define ACQUIRED_AGAIN 0x1000
 #define ENDED_WITH_LOCK 0x100A
 #define UNREADABLE 65536
+
+/* Far from make_at_the_end. */
+static __attribute__((noinline)) void make_at_the_top(FAST_MUTEX *mutex)
+{
+    ExInitializeFastMutex(mutex);
+    __asm__ volatile("");
+}
 
 /* One lock of every kind, for a table of operations. */
 typedef struct lock {
@@ -287,6 +295,7 @@ static void test_without_the_verifier(void **state)
             }
         }
     }
+    assert_int_equal(KiOrderCountHeld(KiCurrentThread()), 0);
     VfEnableVerifier(TRUE);
 }
 
@@ -811,6 +820,23 @@ static BOOLEAN serve(PKINTERRUPT interrupt, PVOID lock_of_device)
     return TRUE;
 }
 
+static void spin_in_dpc(PKDPC dpc, PVOID context, PVOID argument1, PVOID argument2)
+{
+    (void)dpc;
+    (void)context;
+    (void)argument1;
+    (void)argument2;
+    KeAcquireSpinLockAtDpcLevel(&mine);
+    KeReleaseSpinLockFromDpcLevel(&mine);
+    KeSetEvent(&ran, 0, FALSE);
+}
+
+static void hold_in_dpc(void *unused)
+{
+    (void)unused;
+    run_dpc(spin_in_dpc);
+}
+
 static void hold_low(void *unused)
 {
     KIRQL irql;
@@ -829,6 +855,7 @@ static void test_level_of_interrupt(void **state)
         fail_msg("no interrupt");
     KeFireInterrupt(interrupt, 0);
     expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, hold_low, NULL);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, hold_in_dpc, NULL);
     IoDisconnectInterrupt(interrupt);
 }
 
@@ -1027,6 +1054,129 @@ static void test_check_released(void **state)
     assert_int_equal(KdCheckReleased(), 0);
 }
 
+/* What the verifier does not watch: an acquire whose release it may not see. */
+static void test_calls_without_the_flag(void **state)
+{
+    (void)state;
+    KeEnterCriticalRegion();
+    for (unsigned shared = 0; shared < 2; shared++) {
+        if (shared) {
+            ExfAcquirePushLockShared(&first.push);
+        } else {
+            ExfAcquirePushLockExclusive(&first.push);
+        }
+        assert_int_equal(KiOrderCountHeld(KiCurrentThread()), 0);
+        ExfReleasePushLock(&first.push);
+    }
+    KeLeaveCriticalRegion();
+}
+
+static void disown_resource(void)
+{
+    acquire_fast_resource(&first);
+    ExDisownFastResource(&first.fast_resource, &first.owner);
+}
+
+/* The thread does not hold what it has disowned. */
+static void test_disowned(void **state)
+{
+    (void)state;
+    KeEnterCriticalRegion();
+    disown_resource();
+    assert_int_equal(KiOrderCountHeld(KiCurrentThread()), 0);
+    ExReleaseDisownedFastResource(&first.fast_resource, &first.owner);
+    KeLeaveCriticalRegion();
+}
+
+static void fail_with_a_lock(void *unused)
+{
+    (void)unused;
+    KeEnterCriticalRegion();
+    acquire_push(&first);
+    KeBugCheck(MANUALLY_INITIATED_CRASH);
+}
+
+/* A lock that stays held after an expected bugcheck precedes none. */
+static void test_left_by_a_bugcheck(void **state)
+{
+    (void)state;
+    acquire_srw(&second);
+    assert_int_equal(VfExpectBugCheck(fail_with_a_lock, NULL, NULL), MANUALLY_INITIATED_CRASH);
+    assert_int_equal(KiOrderCountHeld(KiCurrentThread()), 1);
+    release_srw(&second);
+}
+
+/* Memory where no lock was, in every bucket of the table. */
+static void test_forgetting_nothing(void **state)
+{
+    (void)state;
+    pair p = {&kinds[10], &kinds[10]};
+    nest(p.outer, &first, p.inner, &second);
+    for (size_t i = 0; i < 1u << 16; i++)
+        KiOrderForget((PVOID)(0x10000 + i * sizeof(PVOID)));
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, the_other_way_round, &p);
+}
+
+static char report[16384];
+
+static void violate_and_report(void *unused)
+{
+    (void)unused;
+    HalCapturePrint(report, sizeof(report));
+    nest(&kinds[18], &second, &kinds[10], &first);
+}
+
+/* The report names the lock that is acquired, and the one that is held. */
+static void test_report(void **state)
+{
+    char acquired[64], held[64];
+    (void)state;
+    nest(&kinds[10], &first, &kinds[18], &second);
+    assert_int_equal(VfExpectBugCheck(violate_and_report, NULL, NULL), DRIVER_VERIFIER_DETECTED_VIOLATION);
+    HalCapturePrint(NULL, 0);
+    snprintf(acquired, sizeof(acquired), "pushlock %p", (PVOID)&first.push);
+    snprintf(held, sizeof(held), "SRW lock %p", (PVOID)&second.srw);
+    char *line = strstr(report, "*** Lock order: ");
+    assert_non_null(line);
+    *strchr(line, '\n') = '\0';
+    char *under = strstr(line, " is acquired under ");
+    assert_non_null(under);
+    assert_non_null(strstr(under, held));
+    *under = '\0';
+    assert_non_null(strstr(line, acquired));
+}
+
+static FAST_MUTEX far_apart[4];
+
+static __attribute__((noinline)) void make_at_the_end(FAST_MUTEX *mutex)
+{
+    ExInitializeFastMutex(mutex);
+    __asm__ volatile("");
+}
+
+static void second_then_third(void *unused)
+{
+    (void)unused;
+    ExAcquireFastMutex(&far_apart[1]);
+    ExAcquireFastMutex(&far_apart[2]);
+}
+
+/* 8: the classes of two functions are not sorted by address. */
+static void test_far_apart(void **state)
+{
+    (void)state;
+    for (unsigned index = 0; index < 4; index += 2) {
+        KEEP_ROLLED(index);
+        make_at_the_top(&far_apart[index]);
+        make_at_the_end(&far_apart[index + 1]);
+    }
+    ExAcquireFastMutex(&far_apart[0]);
+    ExAcquireFastMutex(&far_apart[1]);
+    ExReleaseFastMutex(&far_apart[1]);
+    ExReleaseFastMutex(&far_apart[0]);
+    expect_violation(DRIVER_VERIFIER_DETECTED_VIOLATION, ORDER_VIOLATED, second_then_third, NULL);
+}
+
 /* Many threads, one order, all kinds. */
 #define CROWD 4
 
@@ -1093,6 +1243,12 @@ int main(void)
         LOCK_TEST(test_ended_threads),
         LOCK_TEST(test_fork),
         LOCK_TEST(test_check_released),
+        LOCK_TEST(test_calls_without_the_flag),
+        LOCK_TEST(test_disowned),
+        LOCK_TEST(test_left_by_a_bugcheck),
+        LOCK_TEST(test_forgetting_nothing),
+        LOCK_TEST(test_report),
+        LOCK_TEST(test_far_apart),
         LOCK_TEST(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

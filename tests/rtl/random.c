@@ -116,10 +116,17 @@ static void version(void **state)
     assert_int_equal(verify(10, 0, 0, both, VER_GREATER), STATUS_REVISION_MISMATCH);
     assert_int_equal(verify(9, 9, 9, all, VER_GREATER), STATUS_SUCCESS);
     assert_int_equal(verify(10, 0, 1, all, VER_LESS), STATUS_SUCCESS);
+    assert_int_equal(verify(10, 0, 0, all, VER_LESS), STATUS_REVISION_MISMATCH);
     assert_int_equal(verify(10, 0, 0, all, VER_EQUAL), STATUS_SUCCESS);
     assert_int_equal(verify(11, 0, 0, both, VER_LESS_EQUAL), STATUS_SUCCESS);
     assert_int_equal(verify(10, 0, 0, 0, VER_EQUAL), STATUS_INVALID_PARAMETER);
     assert_int_equal(verify(10, 0, 0, both, 0), STATUS_INVALID_PARAMETER);
+    /* each condition has its own bits */
+    assert_int_equal(VerSetConditionMask(0, VER_MAJORVERSION, VER_EQUAL),
+                     (ULONGLONG)VER_EQUAL << __builtin_ctz(VER_MAJORVERSION) * VER_NUM_BITS_PER_CONDITION_MASK);
+    assert_int_equal(VerSetConditionMask(MAXULONGLONG, VER_MAJORVERSION, VER_EQUAL) |
+                         (ULONGLONG)VER_CONDITION_MASK << __builtin_ctz(VER_MAJORVERSION) * VER_NUM_BITS_PER_CONDITION_MASK,
+                     MAXULONGLONG);
     info.wProductType = VER_NT_SERVER;
     assert_int_equal(RtlVerifyVersionInfo(&info, VER_PRODUCT_TYPE, VerSetConditionMask(0, VER_PRODUCT_TYPE, VER_EQUAL)),
                      STATUS_REVISION_MISMATCH);

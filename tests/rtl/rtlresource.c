@@ -410,6 +410,31 @@ static void test_dump(void **state)
     RtlDeleteResource(&resource);
 }
 
+static void dump(void *resource)
+{
+    RtlDumpResource(resource);
+}
+
+/* The numbers are of one moment. */
+static void test_dump_waits(void **state)
+{
+    RTL_RESOURCE resource;
+    actor a;
+    (void)state;
+    RtlInitializeResource(&resource);
+    start_actor(&a);
+    RtlEnterCriticalSection(&resource.CriticalSection);
+    capture_errors();
+    begin_to_wait(&a, dump, &resource);
+    RtlLeaveCriticalSection(&resource.CriticalSection);
+    await(is_idle(&a));
+    char *text = end_capture();
+    assert_int_equal(occurrences(text, "NumberOfActive 0"), 1);
+    free(text);
+    end_actor(&a);
+    RtlDeleteResource(&resource);
+}
+
 /* 10 */
 
 static void *own_in_thread(void *resource)
@@ -476,6 +501,7 @@ int main(void)
         WATCHED(test_no_memory),
         WATCHED(test_long_wait),
         WATCHED(test_dump),
+        WATCHED(test_dump_waits),
         WATCHED(test_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

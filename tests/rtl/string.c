@@ -1,3 +1,4 @@
+#include "heap.h"
 #include "support.h"
 
 #include <interlock/rtl.h>
@@ -85,6 +86,24 @@ static void comparing(void **state)
     assert_int_equal(RtlCompareUnicodeStrings(u"abX", 2, u"abY", 2, FALSE), 0);
 }
 
+static void upper_case_without_memory(void **state)
+{
+    UNICODE_STRING source, copy = {1, 2, NULL};
+    NTSTATUS status;
+
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    skip();
+#endif
+    RtlInitUnicodeString(&source, u"abc");
+    allocations_left = 0;
+    status = RtlUpcaseUnicodeString(&copy, &source, TRUE);
+    allocations_left = -1;
+    assert_int_equal(status, STATUS_NO_MEMORY);
+    assert_int_equal(copy.Length, 1);
+    assert_null(copy.Buffer);
+}
+
 static void upper_case(void **state)
 {
     static const WCHAR pairs[][2] = {
@@ -115,6 +134,7 @@ int main(void)
         cmocka_unit_test(a_string_that_is_too_long),
         cmocka_unit_test(comparing),
         cmocka_unit_test(upper_case),
+        cmocka_unit_test(upper_case_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,8 @@ static void files(void **state)
     assert_int_equal(done, 3);
     assert_true(ReadFile(handle, text, sizeof(text), &done, NULL));
     assert_int_equal(done, 2);
+    assert_false(ReadFile(event, text, sizeof(text), &done, NULL));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
     assert_true(ReadFile(handle, text, sizeof(text), &done, NULL)); /* the end */
     assert_int_equal(done, 0);
     assert_true(WriteFile(handle, NULL, 0, &done, NULL));

@@ -176,6 +176,28 @@ static void wrong_arguments_are_refused(void **state)
     CloseHandle(event);
 }
 
+/* Least of all the one that the last call read. */
+static void what_is_no_descriptor_is_not_read(void **state)
+{
+    HANDLE handle, event = CreateEventA(NULL, TRUE, FALSE, NULL);
+    char byte;
+    DWORD done = 9;
+
+    (void)state;
+    assert_int_equal(IoCreateDescriptorObject(&handle, IO_DESCRIPTOR_ALL_ACCESS, NULL, ends[0], IO_DESCRIPTOR_READABLE),
+                     STATUS_SUCCESS);
+    send_byte();
+    send_byte();
+    assert_true(ReadFile(handle, &byte, 1, &done, NULL));
+    assert_int_equal(done, 1);
+    assert_false(ReadFile(event, &byte, 1, &done, NULL));
+    assert_int_equal(GetLastError(), ERROR_INVALID_HANDLE);
+    assert_int_equal(done, 0);
+    receive_byte();
+    CloseHandle(handle);
+    CloseHandle(event);
+}
+
 static void an_exported_event_is_taken_once_for_each_accept(void **state)
 {
     (void)state;
@@ -344,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_original_descriptor_may_be_closed, open_pair, close_pair),
         cmocka_unit_test(a_file_is_always_ready),
         cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test_setup_teardown(what_is_no_descriptor_is_not_read, open_pair, close_pair),
         cmocka_unit_test(an_exported_event_is_taken_once_for_each_accept),
         cmocka_unit_test(a_manual_reset_event_stays_readable),
         cmocka_unit_test(what_was_not_accepted_is_given_back),

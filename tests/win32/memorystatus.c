@@ -75,6 +75,7 @@ static void a_wait_ends_when_memory_gets_low(void **state)
     pretend(GIGABYTE, 0);
     low = CreateMemoryResourceNotification(LowMemoryResourceNotification);
     assert_int_equal(WaitForSingleObject(low, 0), WAIT_TIMEOUT);
+    assert_int_equal(WaitForSingleObject(low, 1), WAIT_TIMEOUT);
     pretend(10 * MEGABYTE, 0);
     watchdog_start(60);
     assert_int_equal(WaitForSingleObject(low, INFINITE), WAIT_OBJECT_0);

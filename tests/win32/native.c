@@ -35,7 +35,9 @@ static void the_resolution_of_the_clock(void **state)
     assert_int_equal(current, coarsest);
     assert_int_equal(NtSetTimerResolution(0, FALSE, &current), STATUS_TIMER_RESOLUTION_NOT_SET);
     assert_int_equal(NtSetTimerResolution(10000, TRUE, NULL), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtQueryTimerResolution(NULL, &finest, &current), STATUS_ACCESS_VIOLATION);
     assert_int_equal(NtQueryTimerResolution(&coarsest, NULL, &current), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(NtQueryTimerResolution(&coarsest, &finest, NULL), STATUS_ACCESS_VIOLATION);
 }
 
 static DWORD WINAPI wait_for(LPVOID event)

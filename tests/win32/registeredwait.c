@@ -17,6 +17,7 @@ typedef struct registration {
 static void note(PVOID context, BOOLEAN timed_out)
 {
     registration *r = context;
+    check(KiCurrentThread()->ServiceDepth == 0);
     add_one(&r->inside);
     if (timed_out) {
         add_one(&r->timeouts);
@@ -34,6 +35,7 @@ static void enter(registration *r, EVENT_TYPE type, ULONG milliseconds, ULONG fl
     *r = (registration){.event = make_event(type), .ran = make_event(SynchronizationEvent)};
     check(RegisterWaitForSingleObject(&r->handle, r->event, note, r, milliseconds, flags));
     check(r->handle != NULL);
+    check(KiCurrentThread()->ServiceDepth == 0);
 }
 
 /* After it was unregistered. */

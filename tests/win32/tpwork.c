@@ -1,6 +1,8 @@
 /* Work objects and the threads that run them, by the numbers in src/rtl/tpp.h. */
 #include "tptest.h"
 
+#include "heap.h"
+
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -51,6 +53,20 @@ static void test_simple(void **state)
         wait_event(event);
     }
     NtClose(event);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    skip();
+#endif
+    SetLastError(0);
+    allocations_left = 0;
+    PTP_POOL pool = CreateThreadpool(NULL);
+    allocations_left = -1;
+    assert_null(pool);
+    assert_int_equal(GetLastError(), ERROR_NOT_ENOUGH_MEMORY);
 }
 
 static void expect_refusal(PTP_CALLBACK_ENVIRON environment)
@@ -109,6 +125,7 @@ static void test_cancel(void **state)
         assert_int_equal(count_of(&runs), 2);
         CloseThreadpoolWork(work);
         gate_close(&g);
+        assert_int_equal(KeReadStateQueue(&pool->Queue), 0);
     }
     CloseThreadpool(pool);
 }
@@ -827,7 +844,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_misuse),
-        WATCHED(test_submit),
+        WATCHED(test_no_memory), WATCHED(test_submit),
         WATCHED(test_simple),
         WATCHED(test_parameters),
         WATCHED(test_cancel),

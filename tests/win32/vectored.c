@@ -1,3 +1,4 @@
+#include "heap.h"
 #include "support.h"
 
 #include <windows.h>
@@ -56,6 +57,18 @@ static LONG told(PEXCEPTION_POINTERS exception)
     (void)exception;
     called('c');
     return EXCEPTION_CONTINUE_SEARCH;
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+#ifdef HEAP_IS_WATCHED_ONLY
+    skip();
+#endif
+    allocations_left = 0;
+    PVOID handler = AddVectoredExceptionHandler(0, search_b);
+    allocations_left = -1;
+    assert_null(handler);
 }
 
 static void a_frame_catches_after_the_handlers(void **state)
@@ -269,9 +282,17 @@ static void the_filter_of_unhandled_exceptions(void **state)
     assert_int_equal(RemoveVectoredExceptionHandler(handler), 1);
 }
 
+static LONG never_told(PEXCEPTION_POINTERS exception)
+{
+    (void)exception;
+    _exit(3);
+}
+
 static void raise_with_a_filter(void *filter)
 {
     AddVectoredExceptionHandler(0, search_a);
+    if (filter != (void *)go_on)
+        AddVectoredContinueHandler(0, never_told);
     SetUnhandledExceptionFilter((LPTOP_LEVEL_EXCEPTION_FILTER)filter);
     RaiseException(STATUS_INTEGER_OVERFLOW, EXCEPTION_NONCONTINUABLE, 0, NULL);
 }
@@ -427,6 +448,7 @@ static void threads_register_and_raise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_memory),
         cmocka_unit_test(a_frame_catches_after_the_handlers),
         cmocka_unit_test(the_code_and_the_parameters),
         cmocka_unit_test(whoever_continues_ends_the_search),
