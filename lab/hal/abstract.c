@@ -454,6 +454,14 @@ LABHAL_WRAPPED(NTSTATUS, KiWaitForSingleObjectSlow, PVOID Object, KWAIT_REASON R
     return LabhalWaitForObject(Object, Timeout, "KiWaitForSingleObject", LABHAL_CALLER);
 }
 
+LABHAL_WRAPPED(NTSTATUS, KiSleepUntilSignaled, PVOID Object, KWAIT_REASON Reason, PLARGE_INTEGER Timeout)
+{
+    if (!LabhalMayWait(Object, Timeout)) {
+        return __real_KiSleepUntilSignaled(Object, Reason, Timeout);
+    }
+    return LabhalWaitForObject(Object, Timeout, "KiSleepUntilSignaled", LABHAL_CALLER);
+}
+
 LABHAL_WRAPPED(VOID, KeAlertThreadById, PKTHREAD Thread)
 {
     if (!LabhalIsAbstract()) {
@@ -480,6 +488,20 @@ LABHAL_WRAPPED(NTSTATUS, KeWaitForAlertByThreadId, PVOID Hint, PLARGE_INTEGER Ti
 }
 
 /* Calls that are not abstracted must not use objects that are. */
+
+VOID LabhalCheckSleep(uintptr_t Pc)
+{
+    PKTHREAD Thread = LabhalIsAbstract() ? KeGetCurrentThread() : NULL;
+
+    if (Thread == NULL || Thread->State != Waiting) {
+        return;
+    }
+    for (ULONG Index = 0; Index < Thread->WaitBlockCount; Index += 1) {
+        if (LabhalIsAbstracted(Thread->WaitBlockList[Index].Object)) {
+            LabhalRefuse("a wait of the engine for an object whose signals are single steps", Pc);
+        }
+    }
+}
 
 static VOID LabhalRefuseObjects(ULONG Count, PVOID Object[], PCSTR Call, uintptr_t Pc)
 {

@@ -14,6 +14,7 @@ uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time)
 
 static BOOLEAN LabhalWait(volatile ULONG *Address, ULONG Expected, const HAL_DEADLINE *Deadline)
 {
+    LabhalCheckSleep(LABHAL_CALLER);
     return lab_block_wait((uintptr_t)Address, Expected, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
 }
 

@@ -16,6 +16,7 @@
 extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
+VOID LabhalCheckSleep(uintptr_t Pc);                            /* abstract.c: before the engine's own wait sleeps */
 uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time);       /* interrupt time; 0: never */
 
 #endif
