@@ -453,6 +453,14 @@ LABHAL_WRAPPED(NTSTATUS, KiWaitForSingleObjectSlow, PVOID Object, KWAIT_REASON R
     return LabhalWaitForObject(Object, Timeout, "KiWaitForSingleObject", LABHAL_CALLER);
 }
 
+LABHAL_WRAPPED(NTSTATUS, KiSleepUntilSignaled, PVOID Object, KWAIT_REASON Reason, PLARGE_INTEGER Timeout)
+{
+    if (!LabhalMayWait(Object, Timeout)) {
+        return __real_KiSleepUntilSignaled(Object, Reason, Timeout);
+    }
+    return LabhalWaitForObject(Object, Timeout, "KiSleepUntilSignaled", LABHAL_CALLER);
+}
+
 LABHAL_WRAPPED(VOID, KeAlertThreadById, PKTHREAD Thread)
 {
     if (!LabhalIsAbstract()) {
