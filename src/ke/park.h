@@ -45,7 +45,7 @@
  * time that the reply is late, the long spin is tried half as often.
  *
  * Twice. The waiter of a pushlock or SRW lock that has spun in vain queues and sleeps; it does not spin a second time, for
- * its wakeup (KiSleepUntilSignaled, KiWaitForAlertById). That would buy nothing: whoever wakes it, it has to win the lock.
+ * its wakeup (KiSleepUntilSignaled, KiWaitForAlertById). That would buy nothing: a woken waiter still has to win the lock.
  * The waiters of fast mutexes and resources do spin again, as for any object. There it pays: mutex-4, fast mutex, 22.7 M/s
  * instead of 18.1; readers-50-4, ERESOURCE, 18.5 instead of 15.1, because a resource is handed off.
  *
