@@ -250,9 +250,9 @@ typedef struct _KPROCESS {
     volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
 
-/* relaxed: a starting thread checks for changes, and running threads are updated (process.c) */
 #define KI_NORMAL_PRIORITY 8 /* the base of a process before it is set */
 
+/* relaxed: a starting thread checks for changes, and running threads are updated (process.c) */
 FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
 {
     return __atomic_load_n(&Process->BasePriority, __ATOMIC_RELAXED);

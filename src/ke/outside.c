@@ -81,7 +81,7 @@ static VOID KiEndLocalWaits(PDISPATCHER_HEADER Header, PKI_READY Released, PLIST
 
 static KI_LOCK KiMoveLock;
 
-/* Who finds an object outside, and cancels a notification, waits until the notification is outside, too. */
+/* A cancel that finds the object outside waits until its notifications are outside, too: registered, or delivered. */
 VOID KiAwaitMove(VOID)
 {
     KiAcquireLock(&KiMoveLock);

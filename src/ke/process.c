@@ -105,13 +105,12 @@ VOID KiAdoptProcessSettings(PKTHREAD Thread)
 PKTHREAD KiBecomeOwnThread(VOID)
 {
     PKTHREAD Thread = KiCurrentThread();
-    GROUP_AFFINITY Everywhere = {.Mask = KeQueryGroupAffinity(0)};
-    GROUP_AFFINITY Previous;
     /* seq_cst, both: after it, no setting is applied to the thread; before it, one may have been, when it was adopted */
     __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&KiInitialProcess.Settings, __ATOMIC_SEQ_CST) != 0) {
         KeSetPriorityThread(Thread, KI_NORMAL_PRIORITY);
-        KiSetUserAffinityThread(Thread, &Everywhere, &Previous);
+        Thread->Affinity = (GROUP_AFFINITY){.Mask = KeQueryGroupAffinity(0)};
+        Thread->UserAffinity = Thread->Affinity;
     }
     return Thread;
 }
