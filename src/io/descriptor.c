@@ -188,7 +188,7 @@ static VOID IopWatcherThread(PVOID Context)
     ULONG Keeper = (ULONG)(ULONG_PTR)Context;
     HAL_READY Found[HAL_MOST_READY];
     ULONG Count;
-    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
+    KiBecomeOwnThread(); /* the process may end while it runs */
     /* relaxed: only for the guard, which wakes this thread; a stale id wakes none */
     __atomic_store_n(&IopWatcherThreadId, HalCurrentThreadId(), __ATOMIC_RELAXED);
     while (HalWaitForDescriptors(Keeper, Found, &Count)) {
@@ -207,7 +207,7 @@ static VOID IopWatcherThread(PVOID Context)
 static VOID IopGuardThread(PVOID Context)
 {
     LONGLONG Interval = IOP_FIRST_INTERVAL;
-    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
+    KiBecomeOwnThread(); /* the process may end while it runs */
     HalAwaitKeeperLoss((ULONG)(ULONG_PTR)Context);
     HalInterruptThread(__atomic_load_n(&IopWatcherThreadId, __ATOMIC_RELAXED));
     while (!NT_SUCCESS(IopRepair()) || Interval < IOP_LAST_INTERVAL) {

@@ -42,8 +42,7 @@ FORCEINLINE VOID KiUnlockDpcData(PKTHREAD Thread, PKDPC_DATA Data, KIRQL OldIrql
 
 static DECLSPEC_NORETURN VOID KiRunHelper(PKPRCB Prcb, PKI_HELPER Helper, BOOLEAN (*Work)(PKTHREAD, PKPRCB))
 {
-    PKTHREAD Thread = KiCurrentThread();
-    __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_RELAXED);
+    PKTHREAD Thread = KiBecomeOwnThread();
     Thread->Affinity.Group = Prcb->Group;
     Thread->Affinity.Mask = (KAFFINITY)1 << Prcb->GroupIndex;
     Thread->UserAffinity = Thread->Affinity;

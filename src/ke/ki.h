@@ -254,6 +254,8 @@ typedef struct _KPROCESS {
     volatile KAFFINITY Affinity;     /* in group 0; 0: every processor */
 } KPROCESS;
 
+#define KI_NORMAL_PRIORITY 8 /* the base of a process before it is set */
+
 /* relaxed: a starting thread checks for changes, and running threads are updated (process.c) */
 FORCEINLINE KPRIORITY KiReadProcessBase(const KPROCESS *Process)
 {
@@ -388,6 +390,7 @@ BOOLEAN KiSetProcessAffinity(KAFFINITY Affinity); /* FALSE: there are no such pr
 KAFFINITY KiQueryProcessAffinity(VOID);          /* in group 0; 0: some threads are in another group */
 BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity); /* by the process's own setting */
 VOID KiAdoptProcessSettings(PKTHREAD Thread);    /* the current thread, which has just started */
+PKTHREAD KiBecomeOwnThread(VOID);                /* the current thread is the library's own: first of all; returns it */
 
 /* processor.c */
 VOID KiQueryUserAffinityThread(PKTHREAD Thread, PGROUP_AFFINITY Affinity);

@@ -79,6 +79,15 @@ static VOID KiEndLocalWaits(PDISPATCHER_HEADER Header, PKI_READY Released, PLIST
     }
 }
 
+static KI_LOCK KiMoveLock;
+
+/* A cancel that finds the object outside waits until its notifications are outside, too: registered, or delivered. */
+VOID KiAwaitMove(VOID)
+{
+    KiAcquireLock(&KiMoveLock);
+    KiReleaseLock(&KiMoveLock);
+}
+
 static VOID KiMoveLocked(PDISPATCHER_HEADER Header, ULONG64 Word, PKI_OUTSIDE Outside, const KI_OUTSIDE_STATE *State)
 {
     KI_READY Released;
@@ -90,15 +99,16 @@ static VOID KiMoveLocked(PDISPATCHER_HEADER Header, ULONG64 Word, PKI_OUTSIDE Ou
     }
     KiOutsideOperations->AdoptState(Outside, State);
     KiEndLocalWaits(Header, &Released, &Notifications);
+    KiAcquireLock(&KiMoveLock);
     KiMakeOutside(Header, (UCHAR)KI_TYPE(Word), Outside);
     KiReadyThreads(&Released);
     while (!IsListEmpty(&Notifications)) {
         PKWAIT_BLOCK Block = KiBlockOfEntry(RemoveHeadList(&Notifications));
         if (KiOutsideOperations->RegisterBlock(Outside, Block) == STATUS_SUCCESS) {
-            __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
             KiDeliverNotification(Block);
         }
     }
+    KiReleaseLock(&KiMoveLock);
 }
 
 NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside)
@@ -369,8 +379,11 @@ static BOOLEAN KiSleepOutside(PKTHREAD Thread, NTSTATUS *Status)
                 return FALSE;
             }
         } else if (*Status != STATUS_PENDING) {
-            KiEndGrantedWait(Thread);
-            return FALSE;
+            if (KiEndGrantedWait(Thread)) {
+                return FALSE;
+            }
+            KiBackOff(0); /* the thread that has ended it is about to wake this one */
+            continue;
         }
         KiChooseOutsideDeadline(Thread, &Sleep);
         if (!(Seen & KI_OUTSIDE_ASLEEP) &&
@@ -456,15 +469,14 @@ static NTSTATUS KiFinishOutsideWait(PKI_WAIT Wait, PKI_OUTSIDE_SET Set)
 {
     PKTHREAD Thread = Wait->Thread;
     NTSTATUS Status = KiBeginWait(Thread, KiWaitFlags(Thread, Wait->Mode, Wait->Alertable) | KI_WAIT_OUTSIDE);
-    BOOLEAN Begun = Status == STATUS_PENDING;
-    if (Begun) {
+    if (Status == STATUS_PENDING) {
         Status = KiRunOutsideWait(Wait, Set);
     }
     NTSTATUS Granted = KiOutsideOperations->EndWait(Thread);
     if (Granted == STATUS_PENDING) {
         return Status;
     }
-    if (!Begun && Status == STATUS_ALERTED) { /* it came too late */
+    if (Status == STATUS_ALERTED) { /* it came too late: before the wait, or for the wait before this one (register.c) */
         KeAlertThread(Thread, KiModeOfTakenAlert(Thread));
     }
     return KiStatusOfSet(Set, Granted);

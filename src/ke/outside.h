@@ -116,6 +116,7 @@ VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside);
  * another thread owns. A failure changes nothing.
  */
 NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
+VOID KiAwaitMove(VOID); /* in a dispatcher section */
 
 /* wait.h's functions for outside objects. */
 struct _KI_WAIT;

@@ -9,7 +9,9 @@
  *    table. A thread that starts applies all settings to itself unless Settings is still 0. So each thread is reached by
  *    one or the other: a slot is marked used before its thread reads Settings.
  * 2. Applying rereads the setting. If two threads change it concurrently, the one that stores last applies last.
- * 3. The library's own threads are not affected.
+ * 3. The library's own threads are not affected. They are adopted as all others are, so they undo the settings, which the
+ *    host has handed down to them, too: a thread inherits the priority of the one that creates it. (A change at the moment in
+ *    which such a thread starts may still reach it.)
  */
 
 static VOID KiForEachThread(VOID (*Apply)(PKTHREAD Thread))
@@ -93,11 +95,24 @@ BOOLEAN KiMayUseProcessors(const GROUP_AFFINITY *Affinity)
 VOID KiAdoptProcessSettings(PKTHREAD Thread)
 {
     /* seq_cst: after the slot was marked used */
-    if (__atomic_load_n(&KiInitialProcess.Settings, __ATOMIC_SEQ_CST) != 0 && !Thread->IsIdleThread) {
+    if (__atomic_load_n(&KiInitialProcess.Settings, __ATOMIC_SEQ_CST) != 0) {
         KiApplyBasePriority(Thread);
         KiApplyDisableBoost(Thread);
         KiApplyAffinity(Thread);
     }
+}
+
+PKTHREAD KiBecomeOwnThread(VOID)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    /* seq_cst, both: after it, no setting is applied to the thread; before it, one may have been, when it was adopted */
+    __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&KiInitialProcess.Settings, __ATOMIC_SEQ_CST) != 0) {
+        KeSetPriorityThread(Thread, KI_NORMAL_PRIORITY);
+        Thread->Affinity = (GROUP_AFFINITY){.Mask = KeQueryGroupAffinity(0)};
+        Thread->UserAffinity = Thread->Affinity;
+    }
+    return Thread;
 }
 
 /* The end of the process. The rules are in ki.h. */

@@ -806,6 +806,7 @@ static VOID KiAwaitDelivery(PKWAIT_BLOCK Block)
 /* FALSE: it was granted. The session thread is about to deliver it, or has. */
 static BOOLEAN KiUnregisterOutside(PKWAIT_BLOCK Block)
 {
+    KiAwaitMove();
     /* acquire: pairs with the store that ends the delivery */
     BOOLEAN Linked = __atomic_load_n(&Block->BlockState, __ATOMIC_ACQUIRE) == WaitBlockActive &&
                      KiOutsideOperations->UnregisterBlock(KiOutsideOf(Block->Object), Block);

@@ -75,11 +75,15 @@ BOOLEAN KiEndOwnWait(PKTHREAD Thread)
     return TRUE;
 }
 
-VOID KiEndGrantedWait(PKTHREAD Thread)
+BOOLEAN KiEndGrantedWait(PKTHREAD Thread)
 {
     ULONG Register = KiReadRegister(Thread);
-    while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE)) {
-    }
+    do {
+        if (!(Register & KI_WAIT_ACTIVE)) {
+            return FALSE;
+        }
+    } while (!KiChangeRegister(Thread, &Register, Register & ~KI_WAIT_ACTIVE));
+    return TRUE;
 }
 
 /* Interruptions. */
@@ -180,7 +184,8 @@ static NTSTATUS KiClaimedInterruption(ULONG Register, ULONG *New)
 }
 
 /* KiInterruptWait, where Pending interrupts a wait with outside objects. A wait that is being granted is left alone, with the
-   bits pending. */
+   bits pending. The thread may begin its next wait, with the same register, between the claim and the change: that one ends,
+   unclaimed. If the world grants it meanwhile, its thread puts an alert back (KiFinishOutsideWait). */
 static DECLSPEC_NOINLINE ULONG KiInterruptOutsideWait(PKTHREAD Thread, ULONG Pending, KPRIORITY Increment)
 {
     const ULONG Interruptible = KI_WAIT_ACTIVE | KI_WAIT_OUTSIDE;

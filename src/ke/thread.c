@@ -37,7 +37,7 @@ KI_PROCESS_SLOT KiInitialProcessSlot = {
             .Size = sizeof(KPROCESS) / sizeof(LONG),
             .WaitListHead = {&KiInitialProcess.Header.WaitListHead, &KiInitialProcess.Header.WaitListHead},
         },
-        .BasePriority = 8,
+        .BasePriority = KI_NORMAL_PRIORITY,
         .ExitStatus = STATUS_PENDING,
     },
 };

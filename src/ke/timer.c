@@ -758,11 +758,10 @@ static VOID KiStoreClockDue(ULONG64 InterruptTime, ULONG64 SystemTime)
 
 static VOID KiRunClock(PVOID Context)
 {
-    PKTHREAD Thread = KiCurrentThread();
+    PKTHREAD Thread = KiBecomeOwnThread();
     ULONG64 Next[2];
 
     UNREFERENCED_PARAMETER(Context);
-    __atomic_store_n(&Thread->IsIdleThread, TRUE, __ATOMIC_RELAXED);
     for (;;) {
         /* acq_rel: see 4 above */
         __atomic_exchange_n(&KiClockWake, 0, __ATOMIC_ACQ_REL);

@@ -113,7 +113,7 @@ NTSTATUS KiReleaseMutant(PRKMUTANT Mutant, KPRIORITY Increment, BOOLEAN Abandone
 #define KI_NOT_ENDED 0xffu
 ULONG KiEndWait(PKTHREAD Thread, LONG_PTR Status);      /* the KWAIT_STATE that the wait was in, or KI_NOT_ENDED */
 BOOLEAN KiEndOwnWait(PKTHREAD Thread);                  /* FALSE: another thread has ended it */
-VOID KiEndGrantedWait(PKTHREAD Thread);                 /* by the thread itself: the world has granted it */
+BOOLEAN KiEndGrantedWait(PKTHREAD Thread);              /* by the thread itself, if the world has granted it; as above */
 NTSTATUS KiBeginWait(PKTHREAD Thread, ULONG HowIssued); /* STATUS_PENDING, or the status that ends the wait at once */
 NTSTATUS KiCommitWait(PKTHREAD Thread);                 /* STATUS_PENDING, or the status that ends the wait */
 /* Sets Pending bits, which may end the wait. Returns the register before. */

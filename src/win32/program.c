@@ -396,7 +396,7 @@ static DWORD BaseDeliverControl(LPVOID Parameter)
 static VOID BaseConsoleRoutine(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
+    KiBecomeOwnThread(); /* the process may end while it runs */
     for (;;) {
         PVOID Event = (PVOID)(ULONG_PTR)HalAwaitConsoleEvent();
         HANDLE Thread = CreateThread(NULL, 0, BaseDeliverControl, Event, 0, NULL);

@@ -192,7 +192,7 @@ static VOID BaseCheckMemory(VOID)
 static VOID BaseWatchMemory(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
-    __atomic_store_n(&KiCurrentThread()->IsIdleThread, TRUE, __ATOMIC_RELAXED); /* the process may end while it runs */
+    KiBecomeOwnThread(); /* the process may end while it runs */
     for (;;) {
         BaseCheckMemory();
         HalAwaitMemoryPressure(BASE_CHECK_INTERVAL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ke/ki.h"
+#include "ke/ownthread.h"
 
 #define PATIENCE 2000 /* yields in which another thread could break the rule */
 
@@ -226,10 +227,45 @@ static void test_ending_threads(void **state)
     }
 }
 
+/* Threads of the library's own that start after the process was set. */
+
+static struct {
+    volatile KPRIORITY priority;
+    volatile LONG host_priority;
+    volatile KAFFINITY processors;
+    volatile ULONG ran;
+} own;
+
+static VOID become_own_thread(PVOID context)
+{
+    PKTHREAD thread = KiBecomeOwnThread();
+    (void)context;
+    own.priority = thread->Priority;
+    own.host_priority = __atomic_load_n(&host.priority, __ATOMIC_ACQUIRE);
+    own.processors = thread->UserAffinity.Mask;
+    __atomic_store_n(&own.ran, 1, __ATOMIC_RELEASE);
+}
+
+static void test_own_threads_are_not_affected(void **state)
+{
+    static const KI_OWN_KIND kind = {.Name = "interlock-test", .Routine = become_own_thread};
+    (void)state;
+    KiSetProcessBasePriority(4);
+    assert_true(KiSetProcessAffinity(1));
+    assert_int_equal(KiCreateOwnThread(&kind, NULL, 0), STATUS_SUCCESS);
+    await(__atomic_load_n(&own.ran, __ATOMIC_ACQUIRE) != 0);
+    KiSetProcessBasePriority(KI_NORMAL_PRIORITY);
+    assert_true(KiSetProcessAffinity(KeQueryGroupAffinity(0)));
+    assert_int_equal(own.priority, KI_NORMAL_PRIORITY);
+    assert_int_equal(own.host_priority, KI_NORMAL_PRIORITY);
+    assert_int_equal(own.processors, KeQueryGroupAffinity(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_one_wins),
+        cmocka_unit_test(test_own_threads_are_not_affected),
         cmocka_unit_test(test_many_setters),
         cmocka_unit_test(test_ending_threads),
     };
