@@ -253,7 +253,6 @@ def condition(record):
     parts = record.get("parts", [])
     if len(parts) > 1:
         versions += f". In {len(parts)} parts from {spoken_time(parts[0])} to {spoken_time(parts[-1])}"
-        shares = "in the busiest part " + shares
     quiet = "Nothing else was running: " if record["quiet"] else "**Preliminary: the machine was not quiet:** "
     return (f"{text}, Linux {where['kernel']}, {where['compiler']}; `{record['mode']}` mode, {samples:g} samples of each "
             f"contender (median). Peers: {versions}. " + quiet + shares)

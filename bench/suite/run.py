@@ -133,13 +133,14 @@ def expected(measurements, options):
     return sum(duration(m, options) for m in measurements) / 1000 * (1 + repeats_of(measurements, options))
 
 
-def run(agents, options, done=(), seconds=float("inf"), keep=lambda row, load: None):
-    """(rows, load). Leaves out the rows in done, and those that would end later than after so many seconds; but one row is
-    measured anyway. keep gets each row when it is complete."""
+def run(agents, options, done=(), again=(), seconds=float("inf"), keep=lambda row, load: None):
+    """(rows, load). Leaves out the rows in done, measures those in again last, and begins none that would end later than after
+    so many seconds; but one row is measured anyway. keep gets each row when it is complete."""
     rows = []
     begin = time.monotonic()
     options.patience = begin + (float("inf") if options.full or options.rows else SHORT_PATIENCE)
     chosen = [(name, measurements) for name, measurements in collect(agents, options) if name not in done]
+    chosen.sort(key=lambda each: each[0] in again)
     whole = machine.Load(agents)
     for position, (name, measurements) in enumerate(chosen):
         if rows and time.monotonic() - begin + expected(measurements, options) > seconds:

@@ -79,7 +79,8 @@ class Processors(unittest.TestCase):
 
 def part(library, date, others, *names):
     machine = {"processor": "AMD EPYC", "model": "", "processors": 2, "kernel": "6", "compiler": "cc", "date": date}
-    rows = [dict(row("ns"), name=name, results=[{"side": "peer", "samples": [{"value": others}]}]) for name in names]
+    rows = [dict(row("ns"), name=name, seconds=10, load={"others": others, "steal": 0},
+                 results=[{"side": "peer", "samples": [{"value": others}]}]) for name in names]
     return {"mode": "full", "machine": machine, "library": library, "versions": {"tbb": "1"}, "rows": rows,
             "load": {"others": others, "steal": 0}, "quiet": others < 0.05}
 
@@ -92,12 +93,18 @@ class Parts(unittest.TestCase):
         self.assertEqual([(each["name"], each["results"][0]["median"]) for each in both["rows"]],
                          [("a", 0.02), ("b", 0.02), ("c", 0.01)])
 
-    def test_the_busiest_part_decides(self):
-        parts = [part("x", f"2026-01-0{i + 1}T00:00", load, name) for i, (load, name) in enumerate([(0.01, "a"), (0.2, "b"), (0, "c")])]
-        whole = records.merged(records.merged(parts[0], parts[1], self.ORDER), parts[2], self.ORDER)
-        self.assertEqual((whole["quiet"], whole["load"]), (False, {"others": 0.2, "steal": 0}))
+    def test_rows_of_busy_times_are_measured_again(self):
+        whole = records.merged(part("x", "2026-01-01", 0.01, "a"), part("x", "2026-01-02", 0.2, "b"), self.ORDER)
+        self.assertEqual((whole["quiet"], whole["load"], records.quiet_rows(whole)), (False, {"others": 0.105, "steal": 0}, {"a"}))
+        whole = records.merged(whole, part("x", "2026-01-03", 0, "b"), self.ORDER)
+        self.assertEqual((whole["quiet"], whole["load"], records.quiet_rows(whole)), (True, {"others": 0.005, "steal": 0}, {"a", "b"}))
         self.assertEqual([(each["date"], each["rows"]) for each in whole["parts"]],
-                         [("2026-01-01T00:00", 1), ("2026-01-02T00:00", 1), ("2026-01-03T00:00", 1)])
+                         [("2026-01-01", 1), ("2026-01-02", 1), ("2026-01-03", 1)])
+
+    def test_a_tick_does_not_count_in_a_short_row(self):
+        short = part("x", "2026-01-01", 0.1, "a")
+        short["rows"][0]["seconds"] = 0.3
+        self.assertEqual(records.quiet_rows(short), {"a"})
 
     def test_only_a_run_of_the_same_machine_and_build_is_continued(self):
         old, other = part("x", "2026-01-01", 0, "a"), part("x", "2026-01-02", 0)
