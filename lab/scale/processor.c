@@ -109,3 +109,9 @@ VOID HalGiveWay(ULONG Round)
         machine_pass(CALL_CYCLES + ((uint64_t)SHORTEST_NAP << Doublings));
     }
 }
+
+/* Nothing is abstract on this machine. */
+VOID LabhalCheckSleep(uintptr_t Pc)
+{
+    UNREFERENCED_PARAMETER(Pc);
+}

@@ -231,7 +231,7 @@ static void test_exactly_behind(void **state)
     (void)state;
     set_timer(&blocks[0]);
     set_timer(&blocks[2]);
-    KiVerifyFreedMemory(&blocks[0].dpc, (SIZE_T)((PUCHAR)&blocks[2] - (PUCHAR)&blocks[0].dpc));
+    KiVerifyFreed(&blocks[0].dpc, (SIZE_T)((PUCHAR)&blocks[2] - (PUCHAR)&blocks[0].dpc), FALSE);
     assert_true(KeCancelTimer(&blocks[0].timer));
     assert_true(KeCancelTimer(&blocks[2].timer));
 }
@@ -247,7 +247,7 @@ static void verify_memory(void *argument, unsigned index)
     search *s = argument;
     (void)index;
     __atomic_store_n(&s->begun, 1, __ATOMIC_RELEASE);
-    KiVerifyFreedMemory(&unused, sizeof(unused));
+    KiVerifyFreed(&unused, sizeof(unused), FALSE);
     __atomic_store_n(&s->ended, 1, __ATOMIC_RELEASE);
 }
 
