@@ -73,8 +73,15 @@ BROKEN(cxx_lock_order, "deadlock")
 CORRECT(cxx_scoped_lock)
 {
     static std::mutex other;
-    both([] { std::scoped_lock guard(mutex, other); data++; }, [] { std::scoped_lock guard(other, mutex); data++; });
+    both([] { std::scoped_lock guard(mutex, other); data++; }, [] { std::scoped_lock guard(mutex, other); data++; });
     assert(data == 2);
+}
+
+/* Both release and retry forever. */
+BROKEN(cxx_scoped_lock_crossed, "livelock")
+{
+    static std::mutex other;
+    both([] { std::scoped_lock guard(mutex, other); data++; }, [] { std::scoped_lock guard(other, mutex); data++; });
 }
 
 CORRECT(cxx_recursive_and_timed)

@@ -90,7 +90,7 @@ static const struct {
 
 //! take KiBeginWait KiCommitAndSleep KiEndWait KiEndOwnWait KiInterruptWait KiReadyThread
 //! fault 1 KiEndOwnWait: !(Register & KI_WAIT_ACTIVE) || => FALSE ||
-//! fault 2 KiCommitWait: NTSTATUS Status = KiPendingInterruption(Register, &New); => NTSTATUS Status = STATUS_PENDING;
+//! fault 2 KiCommitWait: (KI_WAIT_ACTIVE | KI_WAIT_INTERRUPTIONS | KI_WAIT_OUTSIDE)) => (KI_WAIT_ACTIVE | KI_WAIT_OUTSIDE))
 //! fault 3 KiReadyThread: KI_WOKEN, __ATOMIC_ACQ_REL => KI_WOKEN, __ATOMIC_RELAXED
 
 enum { OBJECTS = 2, NOTHING = -1 };

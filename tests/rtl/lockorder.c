@@ -23,13 +23,6 @@
 #define ENDED_WITH_LOCK 0x100A
 #define UNREADABLE 65536
 
-/* Far from make_at_the_end. */
-static __attribute__((noinline)) void make_at_the_top(FAST_MUTEX *mutex)
-{
-    ExInitializeFastMutex(mutex);
-    __asm__ volatile("");
-}
-
 /* One lock of every kind, for a table of operations. */
 typedef struct lock {
     KSPIN_LOCK spin;
@@ -1148,7 +1141,14 @@ static void test_report(void **state)
 
 static FAST_MUTEX far_apart[4];
 
-static __attribute__((noinline)) void make_at_the_end(FAST_MUTEX *mutex)
+static __attribute__((noinline)) void make_here(FAST_MUTEX *mutex)
+{
+    ExInitializeFastMutex(mutex);
+    __asm__ volatile("");
+}
+
+/* A section of its own comes after all other code, whatever order the compiler puts functions in. */
+static __attribute__((noinline, section("far_code"))) void make_far_away(FAST_MUTEX *mutex)
 {
     ExInitializeFastMutex(mutex);
     __asm__ volatile("");
@@ -1167,8 +1167,8 @@ static void test_far_apart(void **state)
     (void)state;
     for (unsigned index = 0; index < 4; index += 2) {
         KEEP_ROLLED(index);
-        make_at_the_top(&far_apart[index]);
-        make_at_the_end(&far_apart[index + 1]);
+        make_far_away(&far_apart[index]);
+        make_here(&far_apart[index + 1]);
     }
     ExAcquireFastMutex(&far_apart[0]);
     ExAcquireFastMutex(&far_apart[1]);
