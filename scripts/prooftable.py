@@ -83,6 +83,7 @@ PRIMITIVES = {
                                  ["handle_*", "name_*", "service_*"]),
     "Objects that processes share": ([("nt.h", "Processes")], [], ["wo_*", "world_*"]),
     "Memory that is freed at once": ([("ex.h", "Pool")], [], ["freed_*"]),
+    "Debug output": ([("dbg.h", "Debug output")], [], ["debug_*"]),
 }
 
 
