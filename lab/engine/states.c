@@ -40,6 +40,10 @@
  *    store, which does not precede it. So a schedule that arrives with such a store of its own has the load tried before that store,
  *    and what follows the old value is searched there. Which stores precede which threads is part of the state (rc11.c), so the load
  *    leaves the same values in each schedule that arrives.
+ * 9. Threads sleep, as in dpor: what follows their steps here was tried where they were awake. A state keeps which threads slept at
+ *    every visit (Godefroid 1996). A schedule that arrives while one of these is awake opens the state again and tries it; the summary
+ *    then has both visits. On a cycle nobody sleeps. A schedule that ends because all threads sleep leaves no summary: the nodes at
+ *    which they fell asleep have it, and the states in between keep the sleepers.
  *
  * In a new schedule the nodes before the new branch are the same as in the last one, and so are the positions of threads there:
  * they are not looked up again.
