@@ -212,6 +212,7 @@ static void announce(lab_thread *t, lab_op_kind kind, uintptr_t address, size_t 
     t->op.address = address;
     t->op.pc = pc;
     t->op.callers = kind == OP_LOAD || kind == OP_CAS || kind == OP_RMW ? lab_spin_callers(t) : 0;
+    t->op.acquires = false;
     t->op.accesses = 1;
     t->op.access[0] = (lab_access){number, write};
     if (lab->options.model == MODEL_TSO && (write || kind == OP_FENCE))
@@ -224,8 +225,16 @@ static bool visible(uintptr_t address)
            !lab_memory_is_statistic(address);
 }
 
+/* The step that was just made may have released a lock. */
+static void note_release(lab_cell *c)
+{
+    if (c->locked > c->unlocked && (lab_value_read(c->lock, c->lock_size) & c->lock_bit) == 0)
+        c->unlocked = (int32_t)lab->run.steps - 1;
+}
+
 static void wrote(lab_thread *t, uint32_t number)
 {
+    note_release(lab_cell_of(number));
     t->watched_count = 0;
     lab_spin_changed(number);
 }
@@ -466,6 +475,27 @@ u128 lab_atomic_change(lab_thread *t, uintptr_t address, size_t size, int order,
         replace(t, lab_cell_of(number), address, size, value, order);
     wrote(t, number);
     return old;
+}
+
+u128 lab_atomic_lock(lab_thread *t, uintptr_t address, size_t size, uint64_t bit, uintptr_t pc)
+{
+    uint32_t number = t->op.access[0].cell;
+    lab_cell *c = lab_cell_of(number);
+
+    lab_race_access(address, size, true, true, pc);
+    if (keeps_versions(c))
+        ensure_history(c);
+    u128 value = lab_value_read(address, size) | bit;
+    lab_step_make(t, t->op.accesses, t->op.access);
+    c->lock = address;
+    c->lock_size = (uint32_t)size;
+    c->lock_bit = bit;
+    if (is_c11(c)) /* the newest value is unlocked: hal/locks.c, 2 */
+        write_after(t, number, c->newest, address, size, value, __ATOMIC_ACQUIRE, true);
+    else
+        replace(t, c, address, size, value, __ATOMIC_ACQUIRE);
+    wrote(t, number);
+    return value;
 }
 
 /* FALSE: it failed, and *expected is the value found. */

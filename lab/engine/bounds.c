@@ -67,7 +67,8 @@ void lab_bounds_describe_abstracted(const lab_result *r, char *text, size_t size
     static const struct {
         uint32_t kind;
         const char *name;
-    } kinds[] = {{ABSTRACT_EVENTS, "events"}, {ABSTRACT_SEMAPHORES, "semaphores"}, {ABSTRACT_ALERTS, "alerts"}};
+    } kinds[] = {{ABSTRACT_EVENTS, "events"}, {ABSTRACT_SEMAPHORES, "semaphores"}, {ABSTRACT_ALERTS, "alerts"},
+                 {ABSTRACT_LOCKS, "locks"}, {ABSTRACT_SLEEPS, "sleeps"}};
     size_t used = 0;
 
     text[0] = '\0';

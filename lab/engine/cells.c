@@ -20,6 +20,7 @@ void lab_cell_begin(lab_cell *c)
     if (lab->touched_cell_count < MAX_TOUCHED)
         lab->touched_cells[lab->touched_cell_count++] = (uint16_t)(c - lab->cells);
     c->last_write = NO_STEP;
+    c->locked = c->unlocked = NO_STEP;
     c->readers = 0;
     c->position = 0;
     c->newest = -1;

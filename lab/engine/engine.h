@@ -87,6 +87,7 @@ typedef struct lab_operation {
     uint8_t order;
     uint8_t accesses;
     lab_access access[MAX_ACCESSES];
+    bool acquires; /* by its first access, a lock that is free: hal/locks.c */
     uintptr_t address;
     uintptr_t pc;
     uint64_t callers;
@@ -108,6 +109,10 @@ typedef struct lab_cell {
     uint32_t readers;          /* threads that read it since */
     int32_t read[MAX_THREADS]; /* their steps */
     uint32_t position;  /* c11: of the newest version */
+    int32_t locked, unlocked; /* the last step that acquired a lock here at once, and the one that released it */
+    uintptr_t lock;           /* where */
+    uint32_t lock_size;
+    uint64_t lock_bit;
     int32_t newest;     /* version; -1: none yet */
     int32_t last_event; /* c11: here; -1: none */
     uintptr_t stored; /* the address of the last atomic store: to the whole cell or a part of it */
@@ -412,6 +417,7 @@ typedef struct lab_options {
     bool strict;    /* a truncated schedule is a failure */
     bool ends;      /* the states in which schedules end are counted */
     bool abstract;  /* proven waits are single steps: hal/abstract.c */
+    bool abstract_locks; /* proven locks and sleeps likewise: hal/locks.c */
     bool replays;   /* each schedule is made from its beginning: bookmark.c */
     bool unreduced; /* bounded, states: also schedules that equal another one up to the order of independent steps */
     uint32_t preemptions;
@@ -446,10 +452,12 @@ typedef struct lab_options {
 #define CUT_SLOTS     0x80u
 #define CUT_LENT      0x100u
 
-/* What was made single steps: hal/abstract.c. */
+/* What was made single steps: hal/abstract.c, hal/locks.c. */
 #define ABSTRACT_EVENTS     0x1u
 #define ABSTRACT_SEMAPHORES 0x2u
 #define ABSTRACT_ALERTS     0x4u
+#define ABSTRACT_LOCKS      0x8u
+#define ABSTRACT_SLEEPS     0x10u
 
 #define DEFAULT_STALE 3
 #define DEFERRALS     2
@@ -795,6 +803,8 @@ void lab_atomic_acquire(lab_thread *t, uint32_t cell); /* the same, and it acqui
 /* The announced step of the machine, on the cell of its first access: a read-modify-write. Returns the old value. */
 u128 lab_atomic_change(lab_thread *t, uintptr_t address, size_t size, int order, u128 (*change)(u128 old, void *context),
                        void *context, uintptr_t pc);
+/* The same, at once after the newest value: it sets a bit that is clear there, the lock's. */
+u128 lab_atomic_lock(lab_thread *t, uintptr_t address, size_t size, uint64_t bit, uintptr_t pc);
 u128 lab_atomic_peek(uintptr_t address, size_t size, uintptr_t pc); /* a relaxed load that may race */
 void lab_atomic_forget(uintptr_t address, size_t size, u128 bits); /* clears them in memory, and in what the last store left */
 /* Synchronization that is not an access to memory: what t has done happens before what a taker does from now on. */
@@ -1005,7 +1015,7 @@ uint32_t lab_bounds_timeouts(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_reuses(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_stale(const LAB_SCENARIO *scenario, bool reduced);
 /* " with at most 2 timeouts", or nothing. */
-/* "events, alerts": what hal/abstract.c has made single steps; or nothing. */
+/* "events, alerts": what hal/abstract.c and hal/locks.c have made single steps; or nothing. */
 void lab_bounds_describe_abstracted(const lab_result *r, char *text, size_t size);
 void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char *text, size_t size);
 

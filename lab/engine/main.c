@@ -38,6 +38,8 @@ static const char usage[] =
     "  --precise              interrupts also come before plain accesses outside of the thread's stack\n"
     "  --abstract             waits for events, semaphores and alerts by thread id are single steps, as their own scenarios\n"
     "                         have shown them to be; no alerts, APCs or suspension\n"
+    "  --abstract-locks       the acquisition of a spinlock or a lock of the kernel is a single step, and the sleep of a waiting\n"
+    "                         thread too, as their own scenarios have shown them to be; no interrupts or suspension\n"
     "  --unreduced            bounded, states: also schedules that equal another one up to the order of independent steps\n"
     "  --replays              makes each schedule from its beginning; otherwise from the last state that was saved\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"
@@ -170,9 +172,10 @@ static int replay(char **argv, const char *token)
     char model[16];
     snprintf(model, sizeof(model), "%.*s", (int)(comma - at - 1), at + 1);
     lab_set_model(model);
-    const char *states = strstr(comma, ",states"), *abstract = strstr(comma, ",abstract");
+    const char *states = strstr(comma, ",states"), *abstract = strstr(comma, ",abstract"), *locks = strstr(comma, ",locks");
     lab->tracking = states != NULL && states < colon;
     lab->options.abstract = abstract != NULL && abstract < colon;
+    lab->options.abstract_locks = locks != NULL && locks < colon;
     printf("%s:\n", scenario->Name);
     return lab_replay_run(scenario, colon + 1) ? 1 : 0;
 }
@@ -521,6 +524,8 @@ static bool take_arguments(arguments *a, int argc, char **argv)
             lab->options.precise = true;
         else if (strcmp(argv[i], "--abstract") == 0)
             lab->options.abstract = true;
+        else if (strcmp(argv[i], "--abstract-locks") == 0)
+            lab->options.abstract_locks = true;
         else if (strcmp(argv[i], "--unreduced") == 0)
             lab->options.unreduced = true;
         else if (strcmp(argv[i], "--replays") == 0)

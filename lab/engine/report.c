@@ -685,9 +685,9 @@ static void print_trace(const char *text, const char *token)
 char *lab_report_token(char *buffer, size_t size)
 {
     size_t used = (size_t)snprintf(
-        buffer, size, "%s@%s,p%s%s%s:", lab->scenario->Name, lab_model_names[lab->options.model],
+        buffer, size, "%s@%s,p%s%s%s%s:", lab->scenario->Name, lab_model_names[lab->options.model],
         getenv("INTERLOCK_PROCESSORS") != NULL ? getenv("INTERLOCK_PROCESSORS") : "2", lab->tracking ? ",states" : "",
-        lab->options.abstract ? ",abstract" : "");
+        lab->options.abstract ? ",abstract" : "", lab->options.abstract_locks ? ",locks" : "");
     uint32_t i = 0;
 
     while (i < lab->given_count && used + 16 < size) {

@@ -168,7 +168,8 @@ static void finish_if_quiet(uint16_t enabled)
     bool ready = false;
 
     for (uint32_t i = 0; i < lab->run.thread_count; i++)
-        ready |= lab->run.threads[i].state == THREAD_READY && ((enabled >> i & 1) || lab->run.threads[i].yielded != 0);
+        ready |= lab->run.threads[i].state == THREAD_READY && !lab_gate_is_closed(&lab->run.threads[i]) &&
+                 ((enabled >> i & 1) || lab->run.threads[i].yielded != 0);
     if (!ready && enabled == 0 && lab->run.idle_rounds == 0 && somebody_is_ready())
         return;
     if (!ready && (enabled == 0 || lab->run.epilogue++ == EPILOGUE_TIMEOUTS))

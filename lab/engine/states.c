@@ -44,6 +44,8 @@
  *    every visit (Godefroid 1996). A schedule that arrives while one of these is awake opens the state again and tries it; the summary
  *    then has both visits. On a cycle nobody sleeps. A schedule that ends because all threads sleep leaves no summary: the nodes at
  *    which they fell asleep have it, and the states in between keep the sleepers.
+ * 10. Where the acquisition of a lock is a single step (hal/locks.c), it could not have come before the release, but before the
+ *    acquisition that was released: a summary tells acquisitions from other writes.
  *
  * In a new schedule the nodes before the new branch are the same as in the last one, and so are the positions of threads there:
  * they are not looked up again.
@@ -81,8 +83,10 @@ typedef struct later {
     uint16_t threads;       /* and threads */
     uint16_t place;         /* the variable */
     uint16_t thread;
-    uint16_t write;
+    uint16_t write; /* 0; 1; ACQUIRES */
 } later;
+
+#define ACQUIRES 2
 
 typedef struct access_set {
     uint32_t count; /* in the order of place, thread, write */
@@ -362,6 +366,7 @@ static void prepend(access_set *to, const lab_step *s)
             continue;
         *(a->write ? &written : &read) |= past_bit(place);
         own[count++] = (later){.threads = LAB_BIT(s->thread), .place = (uint16_t)place, .thread = s->thread, .write = a->write};
+        own[count - 1].write += a->write && s->op.acquires;
     }
     for (uint32_t i = 0; i < to->count; i++) {
         later *l = &to->of[i];
@@ -549,7 +554,7 @@ static void compare_with_schedule(const later *summary, uint32_t count)
     for (const later *l = summary; l < summary + count; l++) {
         const lab_cell *c = lab_cell_of(lab->states->shared[l->place]);
 
-        try_before(c->last_write, l);
+        try_before(l->write == ACQUIRES && c->last_write == c->unlocked ? c->locked : c->last_write, l);
         for (uint32_t readers = l->write ? c->readers : 0; readers != 0; readers &= readers - 1)
             try_before(c->read[__builtin_ctz(readers)], l);
     }

@@ -10,11 +10,26 @@ void lab_step_order_after(lab_thread *t, int32_t earlier, int32_t own, const lab
     lab_clock_join(&t->dep, &lab->steps[earlier].dep);
 }
 
+/* An acquisition could not have come before the release of the lock, but before the acquisition that was released. */
+static void order_acquisition(lab_thread *t, lab_cell *c, int32_t own, const lab_vclock *before)
+{
+    if (c->last_write != NO_STEP && c->last_write == c->unlocked) {
+        lab_step_order_after(t, c->locked, own, before);
+        lab_clock_join(&t->dep, &lab->steps[c->unlocked].dep);
+    } else {
+        lab_step_order_after(t, c->last_write, own, before);
+    }
+    c->locked = own;
+}
+
 static void order_access(lab_thread *t, lab_access a, int32_t own, const lab_vclock *before)
 {
     lab_cell *c = lab_cell_of(a.cell);
 
-    lab_step_order_after(t, c->last_write, own, before);
+    if (t->op.acquires && a.write)
+        order_acquisition(t, c, own, before);
+    else
+        lab_step_order_after(t, c->last_write, own, before);
     if (a.write) {
         for (uint32_t readers = c->readers; readers != 0; readers &= readers - 1)
             lab_step_order_after(t, c->read[__builtin_ctz(readers)], own, before);

@@ -102,7 +102,7 @@ static void grid_queue_apc(PKTHREAD thread, PKNORMAL_ROUTINE normal, KPROCESSOR_
 }
 
 /* A thread that has not begun cannot be upset. */
-static void grid_upset(void)
+static __attribute__((unused)) void grid_upset(void)
 {
     PKTHREAD thread = __atomic_load_n(&grid_users[LabChoose(2)], __ATOMIC_ACQUIRE);
 

@@ -532,7 +532,16 @@ LABHAL_REFUSED(NTSTATUS, KeSetHighWaitLowThread, (PKEVENT_PAIR EventPair, KPROCE
 LABHAL_REFUSED(NTSTATUS, KeSetLowWaitHighThread, (PKEVENT_PAIR EventPair, KPROCESSOR_MODE Mode), (EventPair, Mode))
 /* Alerts, APCs, and the end of a thread; suspension. */
 LABHAL_REFUSED(ULONG, KiInterruptWait, (PKTHREAD Thread, ULONG Pending, KPRIORITY Increment), (Thread, Pending, Increment))
-LABHAL_REFUSED(BOOLEAN, KiBeginSuspend, (PKTHREAD Thread), (Thread))
+LABHAL_WRAPPED(BOOLEAN, KiBeginSuspend, PKTHREAD Thread)
+{
+    if (LabhalIsAbstract()) {
+        LabhalRefuse("KiBeginSuspend", LABHAL_CALLER);
+    }
+    if (LabhalIsOverLocks()) {
+        LabhalRefuseOverLocks("KiBeginSuspend", LABHAL_CALLER);
+    }
+    return __real_KiBeginSuspend(Thread);
+}
 
 #define LABHAL_SEVERAL                                                                                      \
     ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON Reason, KPROCESSOR_MODE Mode, BOOLEAN Alertable, \

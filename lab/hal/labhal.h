@@ -17,6 +17,12 @@ extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
 VOID LabhalCheckSleep(uintptr_t Pc);                            /* abstract.c: before the engine's own wait sleeps */
+VOID LabhalRefuseOverLocks(PCSTR Call, uintptr_t Pc);           /* locks.c */
 uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time);       /* interrupt time; 0: never */
+
+static inline BOOLEAN LabhalIsOverLocks(VOID)
+{
+    return lab != NULL && lab->options.abstract_locks && lab_sched_active();
+}
 
 #endif

@@ -111,6 +111,24 @@ VOID HalGiveWay(ULONG Round)
 }
 
 /* Nothing is abstract on this machine. */
+
+ULONG64 HalSimulateAcquire(volatile VOID *Word, ULONG Size, ULONG64 Bit)
+{
+    UNREFERENCED_PARAMETER(Word);
+    UNREFERENCED_PARAMETER(Size);
+    UNREFERENCED_PARAMETER(Bit);
+    return 0;
+}
+
+BOOLEAN HalSimulateSleep(volatile ULONG *Word, ULONG Value, const HAL_DEADLINE *Deadline, PBOOLEAN Reached)
+{
+    UNREFERENCED_PARAMETER(Word);
+    UNREFERENCED_PARAMETER(Value);
+    UNREFERENCED_PARAMETER(Deadline);
+    UNREFERENCED_PARAMETER(Reached);
+    return FALSE;
+}
+
 VOID LabhalCheckSleep(uintptr_t Pc)
 {
     UNREFERENCED_PARAMETER(Pc);

@@ -38,6 +38,18 @@ typedef struct _HAL_DISPATCH {
     ULONG (*CountSwitches)(VOID); /* how often the host has switched away from this thread */
 } HAL_DISPATCH;
 
+/*
+ * A machine that runs one thread at a time can make the acquisition of a short lock one operation, and the sleep of a waiting
+ * thread too: the explorer's does, on demand. On every other machine ke spins and sleeps itself (ke/park.h).
+ */
+#ifndef HAL_SIMULATED
+#define HAL_SIMULATED 0
+#endif
+/* Waits until Bit is clear in the word, and sets it. Returns the word with the bit; 0: the caller acquires the lock itself. */
+ULONG64 HalSimulateAcquire(volatile VOID *Word, ULONG Size, ULONG64 Bit);
+/* Sleeps until *Word is Value, or until the deadline: then *Reached is FALSE. FALSE: the caller sleeps itself. */
+BOOLEAN HalSimulateSleep(volatile ULONG *Word, ULONG Value, const HAL_DEADLINE *Deadline, PBOOLEAN Reached);
+
 extern HAL_DISPATCH HalDispatch;
 extern ULONG HalTickLength; /* in units of interrupt time */
 

@@ -132,6 +132,9 @@ FORCEINLINE BOOLEAN KiTryLockObject(PDISPATCHER_HEADER Header, ULONG64 *Word)
 FORCEINLINE ULONG64 KiLockObject(PDISPATCHER_HEADER Header)
 {
     ULONG64 Word;
+    if (HAL_SIMULATED && (Word = HalSimulateAcquire(KiHeaderWord(Header), sizeof(Word), KI_LOCKED)) != 0) {
+        return Word;
+    }
     return __builtin_expect(KiTryLockObject(Header, &Word), 1) ? Word : KiLockObjectSlow(Header);
 }
 

@@ -521,6 +521,9 @@ FORCEINLINE BOOLEAN KiTryAcquireLock(PKI_LOCK Lock)
 
 FORCEINLINE VOID KiAcquireLock(PKI_LOCK Lock)
 {
+    if (HAL_SIMULATED && HalSimulateAcquire(Lock, sizeof(*Lock), 1) != 0) {
+        return;
+    }
     if (!KiTryAcquireLock(Lock)) {
         KiAcquireLockSlow(Lock);
     }

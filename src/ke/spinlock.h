@@ -68,6 +68,9 @@ FORCEINLINE VOID KiAcquireSpinLock(PKTHREAD Thread, PKSPIN_LOCK SpinLock)
         KiAcquireVerifiedSpinLock(Thread, SpinLock, __builtin_return_address(0));
         return;
     }
+    if (HAL_SIMULATED && HalSimulateAcquire(SpinLock, sizeof(*SpinLock), KI_SPIN_LOCK_HELD) != 0) {
+        return;
+    }
     if (__builtin_expect(!KiTakeSpinLock(SpinLock, KI_SPIN_LOCK_HELD), 0)) {
         KiAcquireSpinLockSlow(Thread, SpinLock);
     }

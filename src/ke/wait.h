@@ -484,6 +484,9 @@ FORCEINLINE NTSTATUS KiCommitAndSleep(PKI_WAIT Wait, BOOLEAN *EndedByOther, LONG
             KiSpinForWake(Thread);
         }
         do {
+            if (HAL_SIMULATED && HalSimulateSleep(&Thread->WakeWord, KI_WOKEN, KiNextWake(&Sleep), EndedByOther)) {
+                continue;
+            }
             *EndedByOther = KiParkOnWord(Thread, KiParkAsleep, &Thread->WakeWord, KI_SLEEPING, KiIsWoken, KiNextWake, &Sleep);
         } while (!*EndedByOther && !KiEndOwnWait(Thread));
         KiEnterDispatcher(Thread);
