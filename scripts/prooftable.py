@@ -16,6 +16,7 @@ PRIMITIVES = {
                          ["queued_spin_lock_*", "*_queued_spinlock", "*_numbered_spinlock"]),
     "Reader/writer spinlocks": ([("ex.h", "Reader/writer spinlocks")], ["rw_spin_lock"], ["rw_spin_lock*", "*_rw_spinlock"]),
     "Interlocked operations under a spinlock": ([("ex.h", "Interlocked operations under a spinlock")], ["interlocked_list"], ["interlocked_list*"]),
+    "Locks and sleeps of the kernel": ([], ["kernel_lock", "object_lock", "sleep"], []),
     "Deferred procedure calls": ([("ke.h", "Deferred procedure calls and interprocessor interrupts")], ["dpc"],
                                  ["dpc_*", "ipi_*", "crowd_dpcs*", "crowd_timer_dpcs"]),
     "Alerts, APCs, suspension, end of a thread": ([("ke.h", "Asynchronous procedure calls"), ("ke.h", "Threads"),
@@ -88,18 +89,41 @@ PRIMITIVES = {
 
 
 # Rows of the grid whose waits may be single steps (--abstract), and where that is a proof: they wait by the engine, and are not a row
-# of it. What was made single steps is proven by these rows.
+# of it. Rows of the engine may have locks and sleeps that are single steps (--abstract-locks). What was made single steps is proven by
+# the rows of PROVEN_BY.
 OVER_WAITS = ("keyed_event", "fast_mutex", "guarded_mutex", "pushlock", "cache_aware_pushlock", "auto_expand_pushlock",
               "address_pushlock", "resource", "fast_resource", "rundown", "cache_aware_rundown", "address_wait",
               "address_wait_timed", "srw_lock", "critical_section", "condition_variable", "condition_variable_timed", "run_once",
               "barrier", "rtl_resource")
-PROVEN_BY = {"events": ("synchronization_event", "notification_event"), "semaphores": ("semaphore",), "alerts": ("alert_by_id",)}
+OVER_LOCKS = ("wait_multiple", "synchronization_event", "notification_event", "event_pair", "gate", "mutant", "mutant_abandoned",
+              "semaphore", "timer", "executive_timer", "queue", "queue_timed", "alert_by_id", "completion_port",
+              "completion_port_timed", "pool_work")
+PROVEN_BY = {"events": ("synchronization_event", "notification_event"), "semaphores": ("semaphore",), "alerts": ("alert_by_id",),
+             "locks": ("spin_lock", "kernel_lock", "object_lock"), "sleeps": ("sleep",)}
+LOCKS = {"locks", "sleeps"}
+WAITS = set(PROVEN_BY) - LOCKS
 
 
-def is_over_waits(scenario):
-    """APCs, alerts and suspension interrupt waits: the engine has to run."""
+def abstraction_for(scenario):
+    """The options that make proven code of other rows single steps. APCs, alerts and suspension interrupt waits and sleeps: with them all
+    of the code has to run."""
     match = re.fullmatch(r"grid_(\w+)_(?:%s)" % "|".join(SHAPES), scenario)
-    return match is not None and match.group(1) in OVER_WAITS and not scenario.endswith("_upset")
+    if match is None or scenario.endswith("_upset"):
+        return ()
+    if match.group(1) in OVER_WAITS:
+        return ("--abstract", "--abstract-locks")
+    return ("--abstract-locks",) if match.group(1) in OVER_LOCKS else ()
+
+
+def kinds_of(row):
+    """What was made single steps."""
+    return {kind for kind in row.get("abstract", "").split(", ") if kind}
+
+
+def abstraction_of(row):
+    """The options with which it was explored."""
+    kinds = kinds_of(row)
+    return (("--abstract",) if kinds & WAITS else ()) + (("--abstract-locks",) if kinds & LOCKS else ())
 
 
 def sections_of(page):
@@ -131,7 +155,7 @@ def extent(row):
             "bounded": f"up to {row['preemptions']} preemptions",
             "bounded-states": f"every state up to {row['preemptions']} preemptions"}[row["search"]]
     if row.get("abstract"):
-        text += f" over proven {row['abstract']}{OVER}"
+        text += f" over proven {row['abstract']}{over(row)}"
     return text + row["limits"].replace(" with ", ", ", 1).replace(" and ", ", ")
 
 
@@ -151,9 +175,9 @@ def is_whole(row):
 
 
 def reach(row):
-    """How far the search got, to compare two of the same scenario. Over proven waits is less than the same without."""
+    """How far the search got, to compare two of the same scenario. Over proven waits or locks is less than the same without."""
     full = {"dpor": 1001, "states": 1000}.get(row["search"], row["preemptions"])
-    return full - 0.5 if row.get("abstract") else full
+    return full - {"": 0, OVER_LOCKS_MARK: 0.25, OVER_WAITS_MARK: 0.5}[over(row)]
 
 
 def is_old(row):
@@ -163,7 +187,15 @@ def is_old(row):
 
 
 OLD = "†"
-OVER = "‡"
+OVER_WAITS_MARK = "‡"
+OVER_LOCKS_MARK = "§"
+
+
+def over(row):
+    """Its mark; waits rest on locks."""
+    kinds = kinds_of(row)
+    return OVER_WAITS_MARK if kinds & WAITS else OVER_LOCKS_MARK if kinds else ""
+
 
 GOALS = {"2 × 3": ("2x3",), "3 × 2": ("3x2",), "4 threads": ("4x1", "4x2"), "upset": ("upset",)}
 
@@ -176,14 +208,14 @@ def reaches_goal(row, goal):
 def marks(rows):
     """The marks of a goal that is reached by any of these runs."""
     old = all(is_old(row) for row in rows)
-    over = all(row.get("abstract") for row in rows)
-    return (OLD if old else "") + (OVER if over else "")
+    least = min((over(row) for row in rows), key=["", OVER_LOCKS_MARK, OVER_WAITS_MARK].index)
+    return (OLD if old else "") + least
 
 
 def foundation(rows):
-    """How far the engine's own rows were explored, on which those over proven waits rest."""
+    """How far the rows were explored on which those over proven waits and locks rest."""
     cells = {(row["scenario"], row["model"]): row for row in rows}
-    kinds = {kind for row in rows for kind in row.get("abstract", "").split(", ") if kind}
+    kinds = {kind for row in rows for kind in kinds_of(row)}
     lines = []
     for kind in sorted(kinds):
         for name in PROVEN_BY[kind]:
@@ -192,9 +224,10 @@ def foundation(rows):
             lines.append(f"- {kind}: {name.replace('_', ' ')}: {'; '.join(found)}")
     if not lines:
         return []
-    return ["## What the rows over proven waits rest on", "",
-            "The rows of the wait engine, which always run with all of its code, and the histories that are compared with the models of these",
-            "objects (`crowd_history_*`, in their sections):", "", *lines, ""]
+    return ["## What the rows over proven waits and locks rest on", "",
+            "Waits: the rows of the wait engine, which run with all of its code but proven locks and sleeps, and the histories that are compared",
+            "with the models of these objects (`crowd_history_*`, in their sections). Locks and sleeps: their rows, which run with all code.", "",
+            *lines, ""]
 
 
 def goal_summary(rows):
@@ -202,7 +235,7 @@ def goal_summary(rows):
     cells = {(row["scenario"], row["model"]): row for row in rows}
     lines = ["| primitive | reached | missing |", "|---|---|---|"]
     counts = {f"{goal} {MODELS[model]}": [0, 0] for goal in GOALS for model in ("sc", "c11")}
-    before = over = 0
+    before = over_waits = over_locks = 0
     for title, (_, names, _) in PRIMITIVES.items():
         for name in names:
             reached, missing = [], []
@@ -214,7 +247,8 @@ def goal_summary(rows):
                         good = bool(reaching)
                         (reached if good else missing).append(f"{goal} {MODELS[model]}" + (marks(reaching) if good else ""))
                         before += good and OLD in marks(reaching)
-                        over += good and OVER in marks(reaching)
+                        over_waits += good and OVER_WAITS_MARK in marks(reaching)
+                        over_locks += good and OVER_LOCKS_MARK in marks(reaching)
                         counts[f"{goal} {MODELS[model]}"][0] += good
                         counts[f"{goal} {MODELS[model]}"][1] += 1
             lines.append(f"| {title}: {name.replace('_', ' ')} | {', '.join(reached)} | {', '.join(missing)} |")
@@ -222,7 +256,8 @@ def goal_summary(rows):
             lines.append(f"| {title} | | not in the grid |")
     reached_count, all_count = (sum(count[i] for count in counts.values()) for i in (0, 1))
     each = "; ".join(f"{name}: {reached} of {number}" for name, (reached, number) in counts.items())
-    return [f"{reached_count} of {all_count} are reached: {reached_count - over} with all of the library's code, {over} over proven waits ({OVER}, below);"
+    return [f"{reached_count} of {all_count} are reached: {reached_count - over_waits - over_locks} with all of the library's code, {over_locks} over"
+            f" proven locks ({OVER_LOCKS_MARK}, below), {over_waits} over proven waits ({OVER_WAITS_MARK}, below);"
             f" {before} of them by runs from before the last changes ({OLD}). {each}.", "", *lines]
 
 
@@ -255,7 +290,7 @@ def render(data):
     rows = data["rows"]
     grid = [row for row in rows if row["scenario"].startswith("grid_")]
     whole = sum(map(is_whole, rows))
-    over = sum(is_whole(row) and bool(row.get("abstract")) for row in rows)
+    over_waits, over_locks = (sum(is_whole(row) and over(row) == mark for row in rows) for mark in (OVER_WAITS_MARK, OVER_LOCKS_MARK))
     bounded = sum(row["search"] in ("bounded", "bounded-states") for row in rows)
     out = [
         "# What was explored", "",
@@ -268,11 +303,13 @@ def render(data):
         "  complete, races are checked in the schedules that were run, livelocks are not ([more](lab.md#how-it-works)).",
         "- **up to N preemptions** (strategy `bounded`): each schedule in which a thread that could run was preempted N times or less.",
         "  **every state up to N preemptions** (`bounded-states`): each state that these reach.",
-        f"- **over proven waits** ({OVER}): each call of the wait engine on an event or a semaphore, or for an alert by thread id, was a single",
+        f"- **over proven waits** ({OVER_WAITS_MARK}): each call of the wait engine on an event or a semaphore, or for an alert by thread id, was a single",
         "  step ([more](lab.md#proven-waits)). The row shows nothing about the inside of such a call, and rests on the rows of the engine itself,",
-        "  as far as those were explored ([below](#what-the-rows-over-proven-waits-rest-on)).",
+        "  as far as those were explored ([below](#what-the-rows-over-proven-waits-and-locks-rest-on)).",
+        f"- **over proven locks** ({OVER_LOCKS_MARK}): the acquisition of a spinlock or of a lock of the kernel was a single step, and the sleep of a",
+        "  waiting thread too ([more](lab.md#proven-locks)). The row rests on the rows of these.",
         "- **a part**: random schedules only. Each limit that cut a search off is named.", "",
-        f"{len(rows)} runs: {whole} complete ({over} of them over proven waits), {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
+        f"{len(rows)} runs: {whole} complete ({over_waits} of them over proven waits, {over_locks} over proven locks), {bounded} with bounded preemptions, {len(rows) - whole - bounded} partial;"
         f" {sum(row['schedules'] for row in rows):,} schedules in {sum(row['seconds'] for row in rows) / 60:.0f} minutes of processor"
         f" time. {data['machine']}.", "",
         *repeat_notice(rows),
@@ -293,7 +330,8 @@ def render(data):
     for row in rows:
         by_primitive[primitive_of(row["scenario"])].append(row)
     for title, (sections, _, _) in PRIMITIVES.items():
-        out += [f"## {title}", "", "In api.md: " + ", ".join(f"{name} (`{header}`)" for header, name in sections) + ".", "",
+        listed = ["In api.md: " + ", ".join(f"{name} (`{header}`)" for header, name in sections) + ".", ""] if sections else []
+        out += [f"## {title}", "", *listed,
                 "| scenario | threads × operations | model | strategy | explored | schedules | seconds |",
                 "|---|---|---|---|---|---|---|"]
         for row in sorted(by_primitive[title], key=lambda r: (not r["scenario"].startswith("grid_"), r["scenario"], r["model"])):

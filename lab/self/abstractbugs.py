@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Bugs planted in code that waits are found although its waits are single steps (--abstract). Each is a change of one line of the
+"""Bugs planted in code that waits are found although its waits are single steps (--abstract), bugs planted in the wait engine although its
+locks and sleeps are (--abstract-locks), and bugs planted in locks and sleeps by their own rows. Each is a change of one line of the
 library. usage: abstractbugs.py BUILD"""
 
 import sys
@@ -43,6 +44,25 @@ BUGS = (  # what is wrong, file, text, replacement, row of the grid, model
      "    if (CompareAddress != NULL) {\n        if (!Spins", "address_wait_2x3", "sc"),
     ("the last thread of a round wakes nobody", "src/rtl/barrier.c", "        RtlWakeAddressAll((PVOID)&Barrier->Round);", "", "barrier_2x3", "sc"),
 )
+BUGS_OF_ENGINE = (
+    ("no signal ends a committed wait", "src/ke/register.c", "        case WaitCommitted:\n            break;",
+     "        case WaitCommitted:\n            return KI_NOT_ENDED;", "synchronization_event_2x3", "sc"),
+    ("a timeout leaves its block on the list", "src/ke/wait.c", "__ATOMIC_ACQUIRE) != WaitBlockActive) {\n            continue;",
+     "__ATOMIC_ACQUIRE) == WaitBlockActive) {\n            continue;", "synchronization_event_2x3", "sc"),
+    ("the thread that is woken does not see why", "src/ke/dispatch.c", "KI_WOKEN, __ATOMIC_ACQ_REL", "KI_WOKEN, __ATOMIC_RELAXED",
+     "queue_2x3", "c11"),
+    ("a waiting thread gets no entry", "src/ke/queue.c", "if (__builtin_expect(IsListEmpty(&Queue->Header.WaitListHead), TRUE)) {",
+     "if (__builtin_expect(Queue != NULL, TRUE)) {", "queue_2x3", "sc"),
+)
+BUGS_OF_LOCKS = (
+    ("a waiter takes a lock that is held", "src/ke/spinlock.c", "return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 && KiTryAcquireLock(Lock);",
+     "return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 || KiTryAcquireLock(Lock);", "kernel_lock_2x3", "sc"),
+    ("a waiter takes an object that is locked", "src/ke/dispatch.c", "for (ULONG Round = 0; !KiTryLockObject(Header, &Word); Round += 1) {",
+     "for (ULONG Round = 0; Word = KiReadHeader(Header) | KI_LOCKED, Round < 1; Round += 1) {", "object_lock_2x3", "sc"),
+    ("a sleeper is not woken", "src/ke/dispatch.c", "KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING", "KI_WOKEN, __ATOMIC_ACQ_REL) == KI_AWAKE",
+     "sleep_2x3", "sc"),
+    ("a sleeper does not see the waker's work", "src/ke/dispatch.c", "KI_WOKEN, __ATOMIC_ACQ_REL", "KI_WOKEN, __ATOMIC_ACQUIRE", "sleep_2x3", "c11"),
+)
 
 
 def main():
@@ -50,16 +70,18 @@ def main():
     build = explorer.Build(ROOT, directory, programs={"grid": "lab/lab-grid"})
     with tempfile.TemporaryDirectory(dir=directory) as folder:
         shop = explorer.Workshop(build, Path(folder) / "workshop")
-        for number, (name, path, text, replacement, row, model) in enumerate(BUGS, 1):
+        planted = [(bug, options) for bugs, options in ((BUGS, ["--abstract"]), (BUGS_OF_ENGINE, ["--abstract-locks"]), (BUGS_OF_LOCKS, []))
+                   for bug in bugs]
+        for number, ((name, path, text, replacement, row, model), options) in enumerate(planted, 1):
             source = (ROOT / path).read_text()
             verdict = f"the text is {source.count(text)} times in {path}"
             if source.count(text) == 1:
                 objects = shop.objects({path: source.replace(text, replacement)}, build.users_of(path, ""))
                 program = shop.program("grid", objects)
-                verdict = explorer.run(program, ["--brief", "--abstract", "--strategy", "states"], [f"grid_{row}"], model, SCHEDULES)[0][1]
+                verdict = explorer.run(program, ["--brief", *options, "--strategy", "states"], [f"grid_{row}"], model, SCHEDULES)[0][1]
             found = verdict is not None and not verdict.startswith(("the text", "unsupported", "the explorer", "the program"))
             print(f"{'ok' if found else 'not ok'} {number} - {Path(path).stem}: {name}: {verdict or 'not found'}", flush=True)
-    print(f"1..{len(BUGS)}")
+    print(f"1..{len(planted)}")
 
 
 main()
