@@ -105,14 +105,13 @@ WAITS = set(PROVEN_BY) - LOCKS
 
 
 def abstraction_for(scenario):
-    """The options that make proven code of other rows single steps. APCs, alerts and suspension interrupt waits and sleeps: with them all
-    of the code has to run."""
+    """The options that make proven code of other rows single steps. APCs, alerts and suspension interrupt waits: there the engine has to
+    run."""
     match = re.fullmatch(r"grid_(\w+)_(?:%s)" % "|".join(SHAPES), scenario)
-    if match is None or scenario.endswith("_upset"):
+    if match is None or match.group(1) not in (*OVER_WAITS, *OVER_LOCKS):
         return ()
-    if match.group(1) in OVER_WAITS:
-        return ("--abstract", "--abstract-locks")
-    return ("--abstract-locks",) if match.group(1) in OVER_LOCKS else ()
+    over_waits = match.group(1) in OVER_WAITS and not scenario.endswith("_upset")
+    return ("--abstract", "--abstract-locks") if over_waits else ("--abstract-locks",)
 
 
 def kinds_of(row):

@@ -39,7 +39,7 @@ static const char usage[] =
     "  --abstract             waits for events, semaphores and alerts by thread id are single steps, as their own scenarios\n"
     "                         have shown them to be; no alerts, APCs or suspension\n"
     "  --abstract-locks       the acquisition of a spinlock or a lock of the kernel is a single step, and the sleep of a waiting\n"
-    "                         thread too, as their own scenarios have shown them to be; no interrupts or suspension\n"
+    "                         thread too, as their own scenarios have shown them to be\n"
     "  --unreduced            bounded, states: also schedules that equal another one up to the order of independent steps\n"
     "  --replays              makes each schedule from its beginning; otherwise from the last state that was saved\n"
     "  --depth D              pct: the depth of bugs to search for (default 3)\n"

@@ -99,6 +99,12 @@ void lab_sched_fail(lab_verdict verdict, uintptr_t pc, const char *format, ...)
     lab_sched_leave(RUN_FAILED);
 }
 
+/* Where it waits: it takes the interrupt before anything else. */
+static bool takes_interrupt(const lab_thread *t)
+{
+    return t->interrupt_pending && !t->in_interrupt;
+}
+
 /*
  * A few timeouts of a schedule come as early as they can, in any order, unless they are far away. The others come when
  * no other thread can run, the earliest first: time passes when all threads wait for it.
@@ -112,10 +118,10 @@ static uint16_t enabled_threads(uint16_t *earliest)
     for (uint32_t i = 0; i < lab->run.thread_count; i++) {
         const lab_thread *t = &lab->run.threads[i];
 
-        bool closed = lab_gate_is_closed(t);
-        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0 && !closed)
-                            << i);
-        ready |= (uint16_t)((t->state == THREAD_BLOCKED && t->interrupt_pending && !t->in_interrupt) << i);
+        bool closed = lab_gate_is_closed(t), interrupted = takes_interrupt(t);
+        ready |= (uint16_t)((t->state == THREAD_READY && (!t->asleep || t->may_give_up) && t->yielded == 0 &&
+                             (!closed || interrupted)) << i);
+        ready |= (uint16_t)((t->state == THREAD_BLOCKED && interrupted) << i);
         if ((t->state != THREAD_BLOCKED && !closed) || t->deadline == 0)
             continue;
         timed |= (uint16_t)((t->deadline < lab->run.now + FAR_AWAY) << i);
@@ -208,10 +214,10 @@ static lab_thread *next_thread(void)
     if (enabled == 0)
         enabled = next_round(earliest);
     lab_thread *next = &lab->run.threads[lab_explore_pick(enabled)];
-    if (lab_gate_is_closed(next))
+    if (lab_gate_is_closed(next) && !takes_interrupt(next))
         time_out(next, earliest >> next->number & 1);
     if (next->state == THREAD_BLOCKED) {
-        if (!next->interrupt_pending || next->in_interrupt)
+        if (!takes_interrupt(next))
             time_out(next, earliest >> next->number & 1);
         next->state = THREAD_READY;
     }
@@ -241,11 +247,14 @@ static void deliver_interrupt(lab_thread *t)
     u128 operand = t->operand, desired = t->desired;
     uint8_t rmw = t->rmw;
     const lab_gate *gate = t->gate;
+    uint64_t deadline = t->deadline;
 
     t->outer = lab_cycle_hash_step(t);
     t->outer_frame = t->frame;
     t->interrupt_pending = false;
     t->in_interrupt = true;
+    t->gate = NULL;
+    t->deadline = 0;
     t->op.kind = OP_LOCAL;
     t->op.accesses = 0;
     lab_step_make(t, 0, NULL);
@@ -257,6 +266,7 @@ static void deliver_interrupt(lab_thread *t)
     t->desired = desired;
     t->rmw = rmw;
     t->gate = gate;
+    t->deadline = deadline;
 }
 
 /* Has a frame ended that other threads have accessed? */
@@ -323,7 +333,7 @@ void lab_sched_point(lab_thread *t)
             return;
         if (lab->run.deferred == 0)
             lab_explore_cut(CUT_DEFERRALS);
-        else if (lab_explore_choose(2) == 1) {
+        else if (!lab_gate_is_closed(t) && lab_explore_choose(2) == 1) {
             lab->run.deferred--;
             return;
         }

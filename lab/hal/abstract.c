@@ -537,10 +537,13 @@ LABHAL_WRAPPED(BOOLEAN, KiBeginSuspend, PKTHREAD Thread)
     if (LabhalIsAbstract()) {
         LabhalRefuse("KiBeginSuspend", LABHAL_CALLER);
     }
-    if (LabhalIsOverLocks()) {
-        LabhalRefuseOverLocks("KiBeginSuspend", LABHAL_CALLER);
+    if (!__real_KiBeginSuspend(Thread)) {
+        return FALSE;
     }
-    return __real_KiBeginSuspend(Thread);
+    if (LabhalIsOverLocks()) {
+        LabhalSleepForReal(Thread, LABHAL_CALLER);
+    }
+    return TRUE;
 }
 
 #define LABHAL_SEVERAL                                                                                      \

@@ -17,7 +17,7 @@ extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
 VOID LabhalCheckSleep(uintptr_t Pc);                            /* abstract.c: before the engine's own wait sleeps */
-VOID LabhalRefuseOverLocks(PCSTR Call, uintptr_t Pc);           /* locks.c */
+VOID LabhalSleepForReal(struct _KTHREAD *Thread, uintptr_t Pc); /* locks.c: a step */
 uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time);       /* interrupt time; 0: never */
 
 static inline BOOLEAN LabhalIsOverLocks(VOID)

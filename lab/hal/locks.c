@@ -29,8 +29,9 @@
  * For the search an acquisition could not have come before the release of the lock, but before the acquisition that was released
  * (order_acquisition in engine/step.c).
  *
- * Not explored: a host interrupt of a thread that spins or sleeps, and a sleep whose deadline another thread changes (lightweight suspension,
- * timers without a clock). A program that does this gets the verdict `unsupported`.
+ * 6. A host interrupt runs on a thread that waits for a lock or sleeps, as everywhere, and the wait continues after it.
+ * 7. Another thread may change the deadline of a sleeper: a lightweight suspension, or timers that lose their clock. Then the sleep
+ *    ends, and from then on that thread sleeps by the library's own code.
  */
 #include "labhal.h"
 
@@ -123,9 +124,16 @@ ULONG64 HalSimulateAcquire(volatile VOID *Word, ULONG Size, ULONG64 Bit)
 
 /* Sleep. */
 
+static ULONG LabhalSleepsForReal[MAX_THREADS];
+
 static bool LabhalIsReached(const lab_thread *Thread)
 {
     return *(volatile ULONG *)Thread->op.address == (ULONG)Thread->operand;
+}
+
+static bool LabhalMayEndSleep(const lab_thread *Thread)
+{
+    return LabhalIsReached(Thread) || *(volatile ULONG *)&LabhalSleepsForReal[Thread->number] != 0;
 }
 
 static void LabhalDescribeSleep(const lab_thread *Thread, char *Buffer, size_t Size)
@@ -137,12 +145,14 @@ static void LabhalDescribeSleep(const lab_thread *Thread, char *Buffer, size_t S
     }
 }
 
-static const lab_gate LabhalSleepGate = {LabhalIsReached, LabhalDescribeSleep};
+static const lab_gate LabhalSleepGate = {LabhalMayEndSleep, LabhalDescribeSleep};
 
-static __attribute__((noinline)) BOOLEAN LabhalSleepUntil(uintptr_t Word, ULONG Value, uint64_t Deadline, uintptr_t Pc)
+static __attribute__((noinline)) BOOLEAN LabhalSleepUntil(uintptr_t Word, ULONG Value, uint64_t Deadline, PBOOLEAN Reached,
+                                                          uintptr_t Pc)
 {
     lab_thread *Thread = lab->current;
-    uint32_t Cell = lab_cell_find(Word, sizeof(Value));
+    uintptr_t Real = (uintptr_t)&LabhalSleepsForReal[Thread->number];
+    uint32_t Cell = lab_cell_find(Word, sizeof(Value)), RealCell = lab_cell_find(Real, sizeof(ULONG));
 
     LabhalCheckSleep(Pc);
     lab->abstracted |= ABSTRACT_SLEEPS;
@@ -151,45 +161,39 @@ static __attribute__((noinline)) BOOLEAN LabhalSleepUntil(uintptr_t Word, ULONG 
     Thread->operand = Value;
     Thread->desired = 0;
     lab_step_access(Thread, Cell, false);
+    lab_step_access(Thread, RealCell, false);
     if (Deadline != 0) {
         lab_step_access(Thread, lab_cell_pseudo(PSEUDO_CLOCK), true);
     }
-    bool Reached = lab_gate_pass(Thread, &LabhalSleepGate, Deadline);
-    lab_step_make(Thread, Reached ? 1 : Thread->op.accesses, Thread->op.access);
-    if (Reached) {
+    bool Passed = lab_gate_pass(Thread, &LabhalSleepGate, Deadline);
+    *Reached = LabhalIsReached(Thread);
+    lab_step_make(Thread, Passed ? 2 : Thread->op.accesses, Thread->op.access);
+    if (Passed && *Reached) {
         lab_atomic_acquire(Thread, Cell);
     } else {
+        *Reached = FALSE;
         lab_atomic_observe(Thread, Cell);
     }
-    lab_report_event(Reached ? OP_RESUME : OP_TIMEOUT, Word, sizeof(Value), 0, 0, 0, false, Pc);
+    lab_report_event(Passed ? OP_RESUME : OP_TIMEOUT, Word, sizeof(Value), 0, 0, 0, false, Pc);
     lab_cycle_sweep();
-    return Reached;
+    return !Passed || *Reached;
 }
 
 BOOLEAN HalSimulateSleep(volatile ULONG *Word, ULONG Value, const HAL_DEADLINE *Deadline, PBOOLEAN Reached)
 {
-    if (!LabhalIsOverLocks()) {
-        return FALSE;
-    }
-    *Reached = LabhalSleepUntil((uintptr_t)Word, Value, LabhalDeadline(Deadline->Clock, Deadline->Time), LABHAL_CALLER);
-    return TRUE;
+    return LabhalIsOverLocks() &&
+           LabhalSleepUntil((uintptr_t)Word, Value, LabhalDeadline(Deadline->Clock, Deadline->Time), Reached, LABHAL_CALLER);
 }
 
-/* What is refused. The wrappers leave nothing on the stack where they only call the function. */
-
-VOID LabhalRefuseOverLocks(PCSTR Call, uintptr_t Pc)
+VOID LabhalSleepForReal(struct _KTHREAD *Object, uintptr_t Pc)
 {
-    lab_sched_fail(VERDICT_UNSUPPORTED, Pc, "%s: not with --abstract-locks", Call);
-}
+    for (uint32_t Number = 0; Number < lab->run.thread_count; Number += 1) {
+        const lab_thread *Thread = &lab->run.threads[Number];
 
-NTSTATUS __real_HalInterruptThread(ULONG ThreadId);
-NTSTATUS __wrap_HalInterruptThread(ULONG ThreadId);
-NTSTATUS __wrap_HalInterruptThread(ULONG ThreadId)
-{
-    if (LabhalIsOverLocks()) {
-        LabhalRefuseOverLocks("an interrupt of a thread", LABHAL_CALLER);
+        if ((Thread == lab->current ? HalCurrentThread : LabhalThreadObject(Thread)) == Object) {
+            lab_atomic_store((uintptr_t)&LabhalSleepsForReal[Number], sizeof(ULONG), TRUE, __ATOMIC_RELEASE, Pc);
+        }
     }
-    return __real_HalInterruptThread(ThreadId);
 }
 
 VOID __real_KiReconsiderDeadline(PKTHREAD Thread);
@@ -197,7 +201,7 @@ VOID __wrap_KiReconsiderDeadline(PKTHREAD Thread);
 VOID __wrap_KiReconsiderDeadline(PKTHREAD Thread)
 {
     if (LabhalIsOverLocks()) {
-        LabhalRefuseOverLocks("a change of a sleeper's deadline", LABHAL_CALLER);
+        LabhalSleepForReal(Thread, LABHAL_CALLER);
     }
     __real_KiReconsiderDeadline(Thread);
 }
