@@ -49,7 +49,9 @@
 #endif
 
 /* Compiler attributes. */
+#ifndef FORCEINLINE
 #define FORCEINLINE static inline __attribute__((always_inline))
+#endif
 #ifndef __forceinline
 #define __forceinline inline __attribute__((always_inline))
 #endif

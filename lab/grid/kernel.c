@@ -148,15 +148,15 @@ GRID(mutant, make_mutant, mutant_is_free, mutant_wait, mutant_timed);
 GRID_UPSET(mutant, make_mutant, mutant_is_free);
 
 /* An owner may end at any step of its own: exactly one later owner gets STATUS_ABANDONED. */
-static int deaths, told;
+static int untold;
 
 static void own_and_perhaps_die(void)
 {
     NTSTATUS status = KeWaitForSingleObject(&mutant, Executive, KernelMode, FALSE, NULL);
     LabAssert(status == STATUS_SUCCESS || status == STATUS_ABANDONED);
-    told += status == STATUS_ABANDONED;
+    untold -= status == STATUS_ABANDONED;
     if (LabChoose(2)) {
-        deaths += 1;
+        untold += 1;
         LabExitThread();
     }
     KeReleaseMutant(&mutant, IO_NO_INCREMENT, FALSE, FALSE);
@@ -165,8 +165,8 @@ static void own_and_perhaps_die(void)
 /* A death without a later owner has not been reported yet. */
 static void each_death_is_told_once(void)
 {
-    LabAssert(KeReadStateMutant(&mutant) == 1 && (told == deaths || told + 1 == deaths));
-    LabAssert(mutant.Abandoned == (told != deaths));
+    LabAssert(KeReadStateMutant(&mutant) == 1 && (untold == 0 || untold == 1));
+    LabAssert(mutant.Abandoned == untold);
 }
 GRID(mutant_abandoned, make_mutant, each_death_is_told_once, own_and_perhaps_die);
 GRID_UPSET(mutant_abandoned, make_mutant, each_death_is_told_once);
@@ -191,8 +191,15 @@ TRIED(semaphore_timed, (void)0, wait_for(&semaphore, FALSE, &soon), grid_write, 
 GRID(semaphore, make_semaphore, semaphores_are_free, semaphore_wait, semaphore_timed);
 GRID_UPSET(semaphore, make_semaphore, semaphores_are_free);
 
-/* Several objects: any of two, both of two. The protected values are one per object. */
+/* Several objects: any of two, both of two. Each protects a value, as a lock does (grid_write). */
 static int values[2];
+
+static __attribute__((noinline)) void write_value(unsigned object)
+{
+    grid_forget_wait();
+    values[object] = 0;
+    __asm__ volatile("" : : "r"(values) : "memory");
+}
 
 static NTSTATUS wait_for_two(WAIT_TYPE type, BOOLEAN alertable, PLARGE_INTEGER timeout)
 {
@@ -204,7 +211,7 @@ static void take_any(void)
 {
     NTSTATUS status = wait_for_two(WaitAny, FALSE, NULL);
     LabAssert(status == STATUS_WAIT_0 || status == STATUS_WAIT_1);
-    values[status] += 1;
+    write_value((unsigned)status);
     give(status == STATUS_WAIT_0 ? &semaphore : &other_semaphore);
 }
 
@@ -214,8 +221,8 @@ static void take_all(void)
     LabAssert(status == STATUS_SUCCESS || status == STATUS_TIMEOUT || status == STATUS_ALERTED);
     if (status != STATUS_SUCCESS)
         return;
-    values[0] += 1;
-    values[1] += 1;
+    write_value(0);
+    write_value(1);
     give(&semaphore);
     give(&other_semaphore);
 }
@@ -260,13 +267,13 @@ GRID(timer, make_timer, is_a_timer, timer_set, timer_cancel, timer_poll);
 
 /* Executive timers: the callback runs at most once per setting, and not after the timer was cancelled for good. */
 static PEX_TIMER executive_timer;
-static int set_count, expired_count, cancelled_count;
+static int owed; /* settings that have neither expired nor been cancelled */
 
 static VOID executive_expired(PEX_TIMER self, PVOID context)
 {
     UNREFERENCED_PARAMETER(self);
     UNREFERENCED_PARAMETER(context);
-    __atomic_fetch_add(&expired_count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&owed, 1, __ATOMIC_RELAXED);
 }
 
 static void make_executive_timer(void)
@@ -276,26 +283,26 @@ static void make_executive_timer(void)
 
 static void executive_set(void)
 {
-    __atomic_fetch_add(&set_count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&owed, 1, __ATOMIC_RELAXED);
     BOOLEAN replaced = ExSetTimer(executive_timer, soon.QuadPart, 0, NULL);
-    __atomic_fetch_add(&cancelled_count, replaced, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&owed, replaced, __ATOMIC_RELAXED);
 }
 
 static void executive_cancel(void)
 {
-    __atomic_fetch_add(&cancelled_count, ExCancelTimer(executive_timer, NULL), __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&owed, ExCancelTimer(executive_timer, NULL), __ATOMIC_RELAXED);
 }
 
 static void executive_adds_up(void)
 {
-    LabAssert(expired_count + cancelled_count <= set_count);
+    LabAssert(owed >= 0);
 }
 GRID(executive_timer, make_executive_timer, executive_adds_up, executive_set, executive_cancel);
 
 /* Queues: as many are inserted as removed, or more. */
 static KQUEUE queue;
 static LIST_ENTRY entries[8];
-static int inserted, removed;
+static int inserted, gotten[ARRAYSIZE(entries)];
 
 static void make_queue(void)
 {
@@ -307,16 +314,26 @@ static void queue_insert(void)
     KeInsertQueue(&queue, &entries[__atomic_fetch_add(&inserted, 1, __ATOMIC_RELAXED)]);
 }
 
+static void take_entry(PLIST_ENTRY entry)
+{
+    LabAssert(entry >= entries && entry < entries + ARRAYSIZE(entries));
+    gotten[entry - entries] += 1; /* a race if another thread got it too */
+    LabForget(entry, sizeof(*entry)); /* no list has it any more */
+}
+
 static void queue_remove(void)
 {
     PLIST_ENTRY entry = KeRemoveQueue(&queue, KernelMode, NULL);
-    LabAssert(entry >= entries && entry < entries + ARRAYSIZE(entries));
-    entry->Flink = NULL; /* a race if another thread got it too */
-    __atomic_fetch_add(&removed, 1, __ATOMIC_RELAXED);
+    take_entry(entry);
 }
 
 static void queue_adds_up(void)
 {
+    int removed = 0;
+    for (unsigned i = 0; i < ARRAYSIZE(entries); i++) {
+        LabAssert(gotten[i] <= 1);
+        removed += gotten[i];
+    }
     LabAssert(KeReadStateQueue(&queue) == inserted - removed);
 }
 GRID_ROLES(queue, make_queue, queue_adds_up, queue_insert, queue_remove);
@@ -328,16 +345,14 @@ static void queue_remove_timed(void)
     PLIST_ENTRY entry = KeRemoveQueue(&queue, KernelMode, &soon);
     if (entry == (PLIST_ENTRY)(ULONG_PTR)STATUS_TIMEOUT)
         return;
-    LabAssert(entry >= entries && entry < entries + ARRAYSIZE(entries));
-    entry->Flink = NULL; /* a race if another thread got it too */
-    __atomic_fetch_add(&removed, 1, __ATOMIC_RELAXED);
+    take_entry(entry);
 }
 GRID_ROLES(queue_timed, make_queue, queue_adds_up, queue_remove_timed, queue_insert);
 
 /* Keyed events: both sides are paired or neither. */
 static EX_KEYED_EVENT keyed;
 static int key DECLSPEC_ALIGN(2);
-static int waits_met, releases_met;
+static int met; /* waits less releases */
 
 static void make_keyed(void)
 {
@@ -347,18 +362,18 @@ static void make_keyed(void)
 static void keyed_wait(void)
 {
     NTSTATUS status = ExpWaitForKeyedEvent(&keyed, &key, KernelMode, FALSE, &soon);
-    __atomic_fetch_add(&waits_met, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&met, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
 }
 
 static void keyed_release(void)
 {
     NTSTATUS status = ExpReleaseKeyedEvent(&keyed, &key, KernelMode, FALSE, &soon);
-    __atomic_fetch_add(&releases_met, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&met, status == STATUS_SUCCESS, __ATOMIC_RELAXED);
 }
 
 static void as_many_met(void)
 {
-    LabAssert(waits_met == releases_met);
+    LabAssert(met == 0);
 }
 GRID_ROLES(keyed_event, make_keyed, as_many_met, keyed_wait, keyed_release);
 GRID_UPSET(keyed_event, make_keyed, as_many_met);
@@ -580,12 +595,19 @@ static void make_list(void)
     InterlockedPushEntrySList(&list, &items[1].link);
 }
 
+/* A write is a race if another thread owns the entry too. Not inline, and always the same value: as grid_write. */
+static __attribute__((noinline)) void own(PSLIST_ENTRY entry)
+{
+    CONTAINING_RECORD(entry, item, link)->owned = 0;
+    __asm__ volatile("" : : "r"(entry) : "memory");
+}
+
 static void pop_and_push(void)
 {
     PSLIST_ENTRY entry = InterlockedPopEntrySList(&list);
     if (entry == NULL)
         return;
-    CONTAINING_RECORD(entry, item, link)->owned += 1;
+    own(entry);
     InterlockedPushEntrySList(&list, entry);
 }
 
@@ -594,7 +616,7 @@ static void flush_and_push(void)
     PSLIST_ENTRY entry = InterlockedFlushSList(&list);
     while (entry != NULL) {
         PSLIST_ENTRY next = entry->Next;
-        CONTAINING_RECORD(entry, item, link)->owned += 1;
+        own(entry);
         InterlockedPushEntrySList(&list, entry);
         entry = next;
     }
@@ -643,7 +665,7 @@ GRID(interlocked_list, make_interlocked_list, both_are_linked, remove_and_insert
 
 /* DPCs: one runs as often as it was queued, unless it was removed. */
 static KDPC dpc;
-static int queued, ran, taken_back;
+static int pending; /* queued, less those that ran or were taken back */
 
 static VOID count_run(PKDPC self, PVOID context, PVOID first, PVOID second)
 {
@@ -651,7 +673,7 @@ static VOID count_run(PKDPC self, PVOID context, PVOID first, PVOID second)
     UNREFERENCED_PARAMETER(context);
     UNREFERENCED_PARAMETER(first);
     UNREFERENCED_PARAMETER(second);
-    __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&pending, 1, __ATOMIC_RELAXED);
 }
 
 static void make_dpc(void)
@@ -662,16 +684,16 @@ static void make_dpc(void)
 
 static void dpc_insert(void)
 {
-    __atomic_fetch_add(&queued, KeInsertQueueDpc(&dpc, NULL, NULL), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&pending, KeInsertQueueDpc(&dpc, NULL, NULL), __ATOMIC_RELAXED);
 }
 
 static void dpc_remove(void)
 {
-    __atomic_fetch_add(&taken_back, KeRemoveQueueDpc(&dpc), __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&pending, KeRemoveQueueDpc(&dpc), __ATOMIC_RELAXED);
 }
 
 static void dpc_adds_up(void)
 {
-    LabAssert(ran + taken_back == queued && dpc.DpcData == NULL);
+    LabAssert(pending == 0 && dpc.DpcData == NULL);
 }
 GRID(dpc, make_dpc, dpc_adds_up, dpc_insert, dpc_remove);

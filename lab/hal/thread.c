@@ -3,6 +3,7 @@
 
 #include <interlock/ke.h>
 
+#include "ke/irql.h"
 #include "ke/ki.h"
 
 HAL_CALLBACKS LabhalCallbacks;
@@ -108,6 +109,8 @@ static void LabhalIgnoreStatistics(PKTHREAD Thread)
     lab_memory_ignore((volatile UCHAR *)&Thread->PendingBoost + 1, sizeof(Thread->PendingBoost) - 1); /* its time */
     lab_memory_ignore(&Thread->BoostTime, sizeof(Thread->BoostTime));
     lab_memory_ignore(&Thread->AutoBoostCount, sizeof(Thread->AutoBoostCount));
+    lab_memory_ignore(&Thread->CreateTime, sizeof(Thread->CreateTime));
+    lab_memory_ignore(&Thread->ExitTime, sizeof(Thread->ExitTime));
     lab_memory_ignore(&Thread->ContextSwitches, sizeof(Thread->ContextSwitches));
     lab_memory_ignore(&Thread->LockWaitedFor, sizeof(Thread->LockWaitedFor));
     lab_memory_ignore(&Thread->LockOwned, sizeof(Thread->LockOwned));
@@ -126,9 +129,21 @@ static void LabhalIgnoreStatistics(PKTHREAD Thread)
     lab_memory_ignore(&Thread->WakerProcessor, sizeof(Thread->WakerProcessor));
 }
 
+static VOID LabhalIgnoreStatisticsOfProcessors(VOID)
+{
+    for (ULONG Number = 0; Number < KeNumberProcessors; Number++) {
+        PKPRCB Prcb = KiProcessorBlock[Number];
+        lab_memory_ignore(&Prcb->CurrentThread, sizeof(Prcb->CurrentThread)); /* the last owner */
+        lab_memory_ignore(&Prcb->InterruptCount, sizeof(Prcb->InterruptCount));
+        lab_memory_ignore(&Prcb->DpcData[KI_DPC_NORMAL].DpcCount, sizeof(Prcb->DpcData[0].DpcCount));
+        lab_memory_ignore(&Prcb->DpcData[KI_DPC_THREADED].DpcCount, sizeof(Prcb->DpcData[0].DpcCount));
+    }
+}
+
 VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 {
     LabhalIgnoreStatistics(Thread);
+    LabhalIgnoreStatisticsOfProcessors();
     if (lab->current != NULL) {
         lab->current->exit_object = Thread;
     }
