@@ -198,7 +198,7 @@ static VOID KiRemoveInheritedQueue(ULONG Index)
     KiInheritedQueues.Record[Index] = KiInheritedQueues.Record[KiInheritedQueues.Count];
 }
 
-/* A word that has another value by now was initialized again: the lock is another one. */
+/* A word that has another value by now was initialized again: the lock is another one. A second fork may find that one, too. */
 VOID KiDropInheritedEntries(PKSPIN_LOCK SpinLock)
 {
     /* acquire: pairs with the release in KiRemoveInheritedQueue */
@@ -206,8 +206,8 @@ VOID KiDropInheritedEntries(PKSPIN_LOCK SpinLock)
         return;
     }
     PKTHREAD Thread = KiEnterLocked(&KiInheritedQueues.Lock);
-    ULONG Index = KiFindInheritedQueue(SpinLock);
-    if (Index != KiInheritedQueues.Count) {
+    ULONG Index;
+    while ((Index = KiFindInheritedQueue(SpinLock)) != KiInheritedQueues.Count) {
         KI_INHERITED_QUEUE Record = KiInheritedQueues.Record[Index];
         PKSPIN_LOCK_QUEUE Owner = (PKSPIN_LOCK_QUEUE)Record.WithoutQueue;
         if (__atomic_load_n(SpinLock, __ATOMIC_RELAXED) == Record.Value) {
