@@ -3,6 +3,7 @@
  * and 2560 processors; cases that need more processors are skipped.
  */
 #include "machine.h"
+#include "withsetting.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -821,5 +822,6 @@ int main(void)
         cmocka_unit_test(many_locks_at_once),
     };
 
+    default_setting("INTERLOCK_PROCESSORS", "2");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
