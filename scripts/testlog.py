@@ -76,13 +76,19 @@ class Results:
             if wrong:
                 show_failure(self.configuration, self.directory, entry)
 
-    def costs(self):
-        """Seconds of each suite, and the slowest programs, as text."""
-        suites, slowest = {}, sorted(self.entries, key=lambda entry: -entry["duration"])[:5]
+    def suites(self):
+        """{suite: seconds that its programs ran}"""
+        suites = {}
         for entry in self.entries:
             suite = entry["name"].split(" / ")[0].split(":")[-1]
             suites[suite] = suites.get(suite, 0) + entry["duration"]
-        yield ", ".join(f"{name} {seconds:.0f} s" for name, seconds in sorted(suites.items(), key=lambda one: -one[1]))
+        return suites
+
+    def costs(self):
+        """Seconds of each suite, and the slowest programs, as text."""
+        slowest = sorted(self.entries, key=lambda entry: -entry["duration"])[:5]
+        yield ", ".join(f"{name} {seconds:.0f} s"
+                        for name, seconds in sorted(self.suites().items(), key=lambda one: -one[1]))
         yield "longest: " + ", ".join(f"{entry['name'].split(' / ')[-1]} {entry['duration']:.0f} s" for entry in slowest)
 
     def processor_costs(self, folder):

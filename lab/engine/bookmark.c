@@ -102,9 +102,8 @@ static void copy_state(lab_copy *c, const bookmark *b)
 
 static bool search_returns(void)
 {
-    return (lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES || lab->active == STRATEGY_DPOR ||
-            lab->active == STRATEGY_BOUNDED) &&
-           !lab->options.replays && !lab->tracking && !lab->is_program && !lab->calls.has_opened && !lab->calls.has_masked;
+    return lab_is_depth_first(lab->active) && !lab->options.replays && !lab->tracking && !lab->is_program &&
+           !lab->calls.has_opened && !lab->calls.has_masked;
 }
 
 void lab_bookmarks_set(uint16_t enabled)

@@ -396,6 +396,17 @@ typedef enum lab_strategy {
     STRATEGY_REPLAY
 } lab_strategy;
 
+static inline bool lab_compares_states(lab_strategy strategy)
+{
+    return strategy == STRATEGY_STATES || strategy == STRATEGY_BOUNDED_STATES;
+}
+
+/* The next schedule begins like the last one, up to the last decision that has an alternative. */
+static inline bool lab_is_depth_first(lab_strategy strategy)
+{
+    return strategy == STRATEGY_DPOR || strategy == STRATEGY_BOUNDED || lab_compares_states(strategy);
+}
+
 typedef enum lab_model { MODEL_SC, MODEL_TSO, MODEL_C11, MODELS } lab_model;
 
 extern const char *const lab_model_names[MODELS];
@@ -872,7 +883,7 @@ uintptr_t lab_cycle_place(const lab_thread *t); /* of the running thread, in its
 
 static inline bool lab_cycle_is_compared(void)
 {
-    return lab != NULL && (lab->tracking || lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES);
+    return lab != NULL && (lab->tracking || lab_compares_states(lab->active));
 }
 
 /* Before the program continues. */

@@ -133,11 +133,6 @@ static lab_node *new_node(lab_node_kind kind)
     return n;
 }
 
-static bool compares_states(lab_strategy active)
-{
-    return active == STRATEGY_STATES || active == STRATEGY_BOUNDED_STATES;
-}
-
 uint8_t lab_explore_pick(uint16_t enabled)
 {
     bool branches = (enabled & (enabled - 1)) != 0;
@@ -145,7 +140,7 @@ uint8_t lab_explore_pick(uint16_t enabled)
     lab_bookmarks_set(enabled);
     if (branches && lab_explore_is_shared_out() && ++lab->run.branches == SPLIT_DEPTH + 1)
         leave_to_others(lab->node_count);
-    if (compares_states(lab->active))
+    if (lab_compares_states(lab->active))
         lab_states_note(enabled);
     int32_t previous = lab->last_node;
     int32_t index = (int32_t)lab->node_count;
@@ -225,7 +220,7 @@ uint32_t lab_explore_stale(void)
 {
     if (lab->active == STRATEGY_REPLAY)
         return UNLIMITED;
-    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR || compares_states(lab->active));
+    return lab_bounds_stale(lab->scenario, lab->active == STRATEGY_DPOR || lab_compares_states(lab->active));
 }
 
 /* The next schedule of a depth-first search; FALSE: there is none. */
@@ -353,7 +348,7 @@ static uint32_t what_is_known(lab_strategy active)
 {
     if (active == STRATEGY_DPOR)
         return 0;
-    return compares_states(active) && lab->options.model == MODEL_C11 ? lab->users_changes : lab->shared_changes;
+    return lab_compares_states(active) && lab->options.model == MODEL_C11 ? lab->users_changes : lab->shared_changes;
 }
 
 static bool search_tree(lab_strategy active, uint64_t schedules, double until)
@@ -369,10 +364,10 @@ static bool search_tree(lab_strategy active, uint64_t schedules, double until)
         if (finds_failure())
             return true;
         truncated |= lab->end == RUN_TRUNCATED;
-        if (compares_states(active) && lab_states_is_full())
+        if (lab_compares_states(active) && lab_states_is_full())
             return false;
         if (lab->cells_changed || known != what_is_known(active)) {
-            if (compares_states(active))
+            if (lab_compares_states(active))
                 lab_states_clear();
             lab->cells_changed = false;
             known = what_is_known(active);

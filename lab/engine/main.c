@@ -556,7 +556,7 @@ static void limit_options(lab_options *o, double minutes)
     o->depth = o->depth > MAX_DEPTH ? MAX_DEPTH : o->depth;
     o->max_steps = o->max_steps > MAX_STEPS - 64 ? MAX_STEPS - 64 : o->max_steps;
     o->patience = o->patience == 0 ? 1 : o->patience;
-    if (o->strategy == STRATEGY_STATES || o->strategy == STRATEGY_BOUNDED_STATES)
+    if (lab_compares_states(o->strategy))
         o->jobs = 1; /* each would visit all states */
     if (o->checkpoint != NULL) { /* random schedules are not in the tree */
         o->strategy = STRATEGY_DPOR;

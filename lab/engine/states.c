@@ -152,7 +152,7 @@ bool lab_states_is_full(void)
 
 void lab_states_give_up(void)
 {
-    if (lab->active == STRATEGY_STATES || lab->active == STRATEGY_BOUNDED_STATES)
+    if (lab_compares_states(lab->active))
         lab->states->is_full = true;
 }
 

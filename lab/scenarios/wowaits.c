@@ -361,6 +361,89 @@ static void was_notified_or_cancelled(void)
 LAB_SCENARIO(wo_move_cancelled, .Setup = prepare_notification, .Threads = {move_prepared, local_setter, cancel_notification},
              .Finish = was_notified_or_cancelled);
 
+/* The world has room for a single notification: the move fails with a second one, and loses none. */
+static KOBJECT_NOTIFICATION late;
+static WO_INDEX spare_waiter;
+static NTSTATUS move_status;
+
+static void fill_world(void)
+{
+    WO_NEW new = {.Type = WoSynchronizationEvent};
+    WO_INDEX index;
+    LabAssert(WoCreateWaiter(&views[0], 1, &spare_waiter) == STATUS_SUCCESS);
+    while (WoCreateWaiter(&views[0], 1, &index) == STATUS_SUCCESS)
+        continue;
+    while (WoCreateObject(&views[0], &new, &index) == STATUS_SUCCESS)
+        continue;
+    WoDeleteWaiter(&views[0], spare_waiter);
+}
+
+static void prepare_full_world(void)
+{
+    prepare_notification();
+    fill_world();
+}
+
+static void move_if_possible(void)
+{
+    move_status = KiMoveOutside(&local.Header, &moved);
+    LabAssert(move_status == STATUS_SUCCESS || move_status == STATUS_INSUFFICIENT_RESOURCES);
+}
+
+static NTSTATUS registered;
+
+static void register_late(void)
+{
+    registered = KeRegisterObjectNotification(&local, &notified, &late);
+    LabAssert(registered == STATUS_PENDING || registered == STATUS_INSUFFICIENT_RESOURCES);
+}
+
+/* What is registered gets a signal, wherever the event is by now. */
+static void none_is_lost(void)
+{
+    LONG expected = registered == STATUS_PENDING ? 2 : 1;
+    LabAssert(KiIsOutside(&local.Header) == (move_status == STATUS_SUCCESS));
+    LabAssert(registered == STATUS_PENDING || move_status == STATUS_SUCCESS);
+    LabAssert(expected == 1 || move_status != STATUS_SUCCESS); /* both have no room there */
+    for (LONG signals = 0; signals < 2; signals++) {
+        KeSetEvent(&local, 0, FALSE);
+        WopDeliverNotifications(&views[0]);
+    }
+    LabAssert(KeReadStateQueue(&notified) == expected);
+    LabAssert(KeReadStateEvent(&local) == 2 - expected);
+    if (move_status != STATUS_SUCCESS) { /* and the reserved room is free again */
+        LabAssert(WoCreateWaiter(&views[0], 1, &spare_waiter) == STATUS_SUCCESS);
+    }
+}
+LAB_SCENARIO(wo_move_without_room, .Setup = prepare_full_world, .Threads = {move_if_possible, register_late},
+             .Finish = none_is_lost);
+
+/* With room for all, both move, or the second is registered outside. */
+static void both_are_notified(void)
+{
+    LabAssert(move_status == STATUS_SUCCESS && registered == STATUS_PENDING);
+    for (unsigned signals = 0; signals < 2; signals++) {
+        KeSetEvent(&local, 0, FALSE);
+        WopDeliverNotifications(&views[0]);
+    }
+    LabAssert(KeReadStateQueue(&notified) == 2 && KeReadStateEvent(&local) == 0);
+    LabAssert(views[0].World->Waiters == 0); /* nothing stays reserved */
+}
+LAB_SCENARIO(wo_move_registered, .Setup = prepare_notification, .Threads = {move_if_possible, register_late},
+             .Finish = both_are_notified);
+
+/* Room was reserved for one that is cancelled before the event is moved. */
+static void late_is_notified(void)
+{
+    LabAssert(move_status == STATUS_SUCCESS && registered == STATUS_PENDING && cancelled == NotificationCancelled);
+    KeSetEvent(&local, 0, FALSE);
+    WopDeliverNotifications(&views[0]);
+    LabAssert(KeReadStateQueue(&notified) == 1 && KeReadStateEvent(&local) == 0);
+    LabAssert(views[0].World->Waiters == 0);
+}
+LAB_SCENARIO(wo_move_registered_cancelled, .Setup = prepare_notification,
+             .Threads = {move_if_possible, register_late, cancel_notification}, .Finish = late_is_notified);
+
 /* A mutant moves while another thread acquires and releases it: it is moved free, or stays with its owner. */
 static KMUTANT own;
 static NTSTATUS moving;

@@ -17,6 +17,7 @@ struct _KTHREAD {
 #define KiVerifyAtDispatchLevel(thread) ((void)0)
 #define KiNoteAcquired(thread, lock, hold, kind) ((void)0)
 #define KI_SPIN_LOCK_HELD 1
+#define KiInheritEntry NULL /* no fork */
 #define HalProcessorsAvailable(number) FALSE
 enum { KiParkForSpinLock, KiParkForQueuedLock, KiParkForNextInLine };
 

@@ -133,6 +133,8 @@ static __thread PKTHREAD shim_thread;
 #define KiDropInheritedQueue(word, value) ((void)(word))
 #define KiRecordInheritedQueue(word, value, without) ((void)(word))
 #define KiForeignQueue(word, value) assert(!"a queue of another process")
+#define KiDropInheritedEntries(lock) ((void)(lock))
+#define KiForkDepth 0u
 #define KiVerifierEnabled FALSE
 
 /* Queued blocks are registered for forks only. */

@@ -25,7 +25,20 @@ HALP_THREAD_LOCAL ULONG HalpThreadId;
 HALP_THREAD_LOCAL BOOLEAN HalpExitDeferred;
 static ULONG HalpProcessId;
 static pthread_key_t HalpExitKey;
-static int HalpBaseNice;
+
+/* The host's struct sched_attr, first version; not every C library declares it. */
+typedef struct _HALP_SCHEDULING {
+    UINT32 Size;
+    UINT32 Policy;
+    UINT64 Flags;
+    INT32 Nice;
+    UINT32 Priority;
+    UINT64 Runtime;
+    UINT64 Deadline;
+    UINT64 Period;
+} HALP_SCHEDULING;
+
+static HALP_SCHEDULING HalpBaseScheduling; /* what the process started with. Size 0: the host did not say */
 
 ULONG HalCurrentThreadId(VOID)
 {
@@ -205,11 +218,24 @@ typedef struct _HALP_START {
     CHAR Name[HOST_NAME_SIZE];
 } HALP_START;
 
+/* The host hands its creator's policy and priority down to a thread, NT does not. A refusal leaves the thread as it is. */
+static VOID HalpStartAtNormal(VOID)
+{
+    HALP_SCHEDULING Current = {0};
+
+    if (HalpBaseScheduling.Size != 0 && HalpCall(SYS_sched_getattr, 0, &Current, sizeof(Current), 0) == 0 &&
+        (Current.Policy != HalpBaseScheduling.Policy || Current.Nice != HalpBaseScheduling.Nice ||
+         Current.Priority != HalpBaseScheduling.Priority)) {
+        HalpCall(SYS_sched_setattr, 0, &HalpBaseScheduling, 0);
+    }
+}
+
 static VOID *HalpRunThread(VOID *Argument)
 {
     HALP_START Start = *(HALP_START *)Argument;
 
     HalFree(Argument);
+    HalpStartAtNormal();
     if (Start.Name[0] != '\0') {
         HalpCall(SYS_prctl, PR_SET_NAME, Start.Name);
         HalpEnterOwnThread();
@@ -370,7 +396,9 @@ VOID HalWatchThreadExit(struct _KTHREAD *Thread)
 VOID HalpInitializeThreads(VOID)
 {
     HalpProcessId = (ULONG)getpid();
-    HalpBaseNice = getpriority(PRIO_PROCESS, 0);
+    HalpCall(SYS_sched_getattr, 0, &HalpBaseScheduling, sizeof(HalpBaseScheduling), 0);
+    HalpBaseScheduling.Nice = getpriority(PRIO_PROCESS, 0); /* also for a real-time policy, whose attributes have none */
+    HalpBaseScheduling.Flags = 0;
     if (pthread_key_create(&HalpExitKey, HalpThreadExits) != 0) {
         HalPrint("interlock: the host has no thread-specific key left\n");
         HalAbort();
@@ -508,21 +536,9 @@ VOID HalQueryThreadTimes(ULONG ThreadId, PULONGLONG KernelTime, PULONGLONG UserT
 #define LOWEST_NICE (-20)
 #define HIGHEST_NICE 19
 
-/* The host's struct sched_attr, first version; not every C library declares it. */
-typedef struct _HALP_SCHEDULING {
-    UINT32 Size;
-    UINT32 Policy;
-    UINT64 Flags;
-    INT32 Nice;
-    UINT32 Priority;
-    UINT64 Runtime;
-    UINT64 Deadline;
-    UINT64 Period;
-} HALP_SCHEDULING;
-
 static INT32 HalpNiceFromPriority(LONG NtPriority)
 {
-    LONG Nice = HalpBaseNice + (NORMAL_PRIORITY - NtPriority) * NICE_STEPS;
+    LONG Nice = HalpBaseScheduling.Nice + (NORMAL_PRIORITY - NtPriority) * NICE_STEPS;
 
     return Nice < LOWEST_NICE ? LOWEST_NICE : Nice > HIGHEST_NICE ? HIGHEST_NICE : Nice;
 }

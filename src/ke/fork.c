@@ -181,6 +181,48 @@ VOID KiForeignQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
     KeBugCheckEx(KERNEL_SECURITY_CHECK_FAILURE, FAST_FAIL_CORRUPT_LIST_ENTRY, (ULONG_PTR)Word, Value, 0);
 }
 
+/* With the lock held. Count: there is none. */
+static ULONG KiFindInheritedQueue(volatile ULONG_PTR *Word)
+{
+    ULONG Index = 0;
+    while (Index < KiInheritedQueues.Count && KiInheritedQueues.Record[Index].Word != Word) {
+        Index += 1;
+    }
+    return Index;
+}
+
+static VOID KiRemoveInheritedQueue(ULONG Index)
+{
+    /* release: the word was changed before; pairs with the acquire in KiDropInheritedEntries */
+    __atomic_store_n(&KiInheritedQueues.Count, KiInheritedQueues.Count - 1, __ATOMIC_RELEASE);
+    KiInheritedQueues.Record[Index] = KiInheritedQueues.Record[KiInheritedQueues.Count];
+}
+
+/* A word that has another value by now was initialized again: the lock is another one. A second fork may find that one, too. */
+VOID KiDropInheritedEntries(PKSPIN_LOCK SpinLock)
+{
+    /* acquire: pairs with the release in KiRemoveInheritedQueue */
+    if (__atomic_load_n(&KiInheritedQueues.Count, __ATOMIC_ACQUIRE) == 0) {
+        return;
+    }
+    PKTHREAD Thread = KiEnterLocked(&KiInheritedQueues.Lock);
+    ULONG Index;
+    while ((Index = KiFindInheritedQueue(SpinLock)) != KiInheritedQueues.Count) {
+        KI_INHERITED_QUEUE Record = KiInheritedQueues.Record[Index];
+        PKSPIN_LOCK_QUEUE Owner = (PKSPIN_LOCK_QUEUE)Record.WithoutQueue;
+        if (__atomic_load_n(SpinLock, __ATOMIC_RELAXED) == Record.Value) {
+            if (Owner != NULL) {
+                __atomic_store_n(&Owner->Next, NULL, __ATOMIC_RELAXED);
+            }
+            /* release: a thread that finds the owner's entry in the word links itself to it after that; pairs with the
+               acquire of its exchange. A plain store: every other thread that could change the word comes here first */
+            __atomic_store_n(SpinLock, Record.WithoutQueue, __ATOMIC_RELEASE);
+        }
+        KiRemoveInheritedQueue(Index);
+    }
+    KiExitLocked(&KiInheritedQueues.Lock, Thread);
+}
+
 /* Only the owner of the lock here changes an inherited word, so a word that is still Value does not change meanwhile. */
 VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
 {
@@ -196,8 +238,7 @@ VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value)
         }
         /* relaxed: the threads that stayed behind did everything before the fork */
         __atomic_store_n(Word, Record[Index].WithoutQueue, __ATOMIC_RELAXED);
-        KiInheritedQueues.Count -= 1;
-        Record[Index] = Record[KiInheritedQueues.Count];
+        KiRemoveInheritedQueue(Index);
     }
     KiExitLocked(&KiInheritedQueues.Lock, Thread);
 }

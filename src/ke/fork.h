@@ -15,6 +15,11 @@
  * 5. Chains change inside dispatcher sections only, and no thread is in one when the process forks. So the child has
  *    complete chains.
  *
+ * The word of a queued spinlock has no tag: drivers may compare it with the address of an entry. Instead, an acquire that does
+ * not find the lock free, a failing try and a release to a successor drop the inherited queue first (KiDropInheritedEntries).
+ * Until one of them has, the word keeps its inherited value. So an inherited word that is recorded and not yet dropped does
+ * not name an entry of the child.
+ *
  * A tag in the block was rejected: a new thread may queue a block of its own at the address of an inherited one.
  */
 #ifndef INTERLOCK_KE_FORK_H
@@ -66,6 +71,7 @@ FORCEINLINE BOOLEAN KiIsTagOfChild(ULONG_PTR Value)
 
 VOID KiRecordInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value, ULONG_PTR WithoutQueue); /* by Inherit */
 VOID KiDropInheritedQueue(volatile ULONG_PTR *Word, ULONG_PTR Value); /* unless *Word is no longer Value */
+VOID KiDropInheritedEntries(PKSPIN_LOCK SpinLock); /* of a queued spinlock; WithoutQueue is its owner's entry, or 0 */
 DECLSPEC_NORETURN VOID KiForeignQueue(volatile ULONG_PTR *Word, ULONG_PTR Value);
 
 #endif

@@ -88,6 +88,18 @@ VOID KiAwaitMove(VOID)
     KiReleaseLock(&KiMoveLock);
 }
 
+/* With the object locked. */
+static ULONG KiCountNotifications(PDISPATCHER_HEADER Header)
+{
+    ULONG Count = 0;
+    for (PLIST_ENTRY Entry = Header->WaitListHead.Flink; Entry != &Header->WaitListHead; Entry = Entry->Flink) {
+        UCHAR Type = KiBlockOnList(Header, Entry)->WaitType;
+        Count += Type == WaitNotification || Type == WaitDpc;
+    }
+    return Count;
+}
+
+/* With the object locked, and room for its notifications reserved. */
 static VOID KiMoveLocked(PDISPATCHER_HEADER Header, ULONG64 Word, PKI_OUTSIDE Outside, const KI_OUTSIDE_STATE *State)
 {
     KI_READY Released;
@@ -104,37 +116,64 @@ static VOID KiMoveLocked(PDISPATCHER_HEADER Header, ULONG64 Word, PKI_OUTSIDE Ou
     KiReadyThreads(&Released);
     while (!IsListEmpty(&Notifications)) {
         PKWAIT_BLOCK Block = KiBlockOfEntry(RemoveHeadList(&Notifications));
-        if (KiOutsideOperations->RegisterBlock(Outside, Block) == STATUS_SUCCESS) {
+        NTSTATUS Status = KiOutsideOperations->MoveBlock(Outside, Block);
+        if (Status == STATUS_SUCCESS) {
             KiDeliverNotification(Block);
+        } else if (!NT_SUCCESS(Status)) { /* the world is damaged; KiMoveLock publishes it */
+            __atomic_store_n(&Block->BlockState, WaitBlockInactive, __ATOMIC_RELAXED);
         }
     }
     KiReleaseLock(&KiMoveLock);
 }
 
+/* One attempt. Reserved is how many notifications there is room for; STATUS_BUFFER_TOO_SMALL: *Needed are registered. */
+static NTSTATUS KiTryMove(PKTHREAD Thread, PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside, ULONG Reserved, PULONG Needed)
+{
+    KI_OUTSIDE_STATE State;
+    NTSTATUS Status = STATUS_OBJECT_NAME_EXISTS;
+    KiEnterDispatcher(Thread);
+    ULONG64 Word = KiLockObject(Header);
+    if (Word != 0) {
+        *Needed = KiCountNotifications(Header);
+        Status = *Needed > Reserved ? STATUS_BUFFER_TOO_SMALL : KiDescribeLocal(Header, Word, Thread, &State);
+        if (Status == STATUS_SUCCESS) {
+            KiMoveLocked(Header, Word, Outside, &State);
+        } else {
+            KiUnlockObject(Header, Word);
+        }
+    }
+    KiExitDispatcher(Thread);
+    return Status;
+}
+
+/* The room is reserved while the object is not locked, because that may wait for the world. */
 NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KI_OUTSIDE_STATE State;
+    ULONG Reserved = 0, Needed;
     NTSTATUS Status = KI_TYPE(KiReadHeader(Header)) == MutantObject ? KiOutsideOperations->PrepareOwner(Outside, Thread)
                                                                     : STATUS_SUCCESS;
     if (!NT_SUCCESS(Status)) {
         return Status;
     }
     for (ULONG Round = 0;; Round += 1) {
-        KiEnterDispatcher(Thread);
-        ULONG64 Word = KiLockObject(Header);
-        Status = Word == 0 ? STATUS_OBJECT_NAME_EXISTS : KiDescribeLocal(Header, Word, Thread, &State);
-        if (Status == STATUS_SUCCESS) {
-            KiMoveLocked(Header, Word, Outside, &State);
-        } else if (Word != 0) {
-            KiUnlockObject(Header, Word);
+        Status = KiTryMove(Thread, Header, Outside, Reserved, &Needed);
+        if (Status == STATUS_BUFFER_TOO_SMALL) {
+            Status = KiOutsideOperations->ReserveBlocks(Outside, Needed - Reserved);
+            Reserved = Needed;
+            if (NT_SUCCESS(Status)) {
+                continue;
+            }
         }
-        KiExitDispatcher(Thread);
         if (Status != STATUS_RETRY) {
-            return Status;
+            break;
         }
         KiBackOff(Round);
     }
+    if (Reserved != 0) {
+        KiOutsideOperations->ReturnBlocks(Outside);
+    }
+    return Status;
 }
 
 /* Operations. A damaged world does nothing, and returns a status where the operation has one. */

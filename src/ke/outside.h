@@ -99,6 +99,11 @@ typedef struct _KI_OUTSIDE_OPERATIONS {
        object was signaled and is consumed. Unregister, FALSE: it was consumed, and has been or will be delivered. */
     NTSTATUS (*RegisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
     BOOLEAN (*UnregisterBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
+    /* For KiMoveOutside: room for Count more blocks, which MoveBlock, a RegisterBlock that needs no other room, uses up.
+       ReserveBlocks may wait. ReturnBlocks returns what is left. */
+    NTSTATUS (*ReserveBlocks)(PKI_OUTSIDE Object, ULONG Count);
+    NTSTATUS (*MoveBlock)(PKI_OUTSIDE Object, PKWAIT_BLOCK Block);
+    VOID (*ReturnBlocks)(PKI_OUTSIDE Object);
 
     VOID (*EndThread)(PKTHREAD Thread); /* abandons what the thread owns */
 } KI_OUTSIDE_OPERATIONS;
@@ -113,7 +118,8 @@ VOID KiMakeOutside(PDISPATCHER_HEADER Header, UCHAR Type, PKI_OUTSIDE Outside);
  * A local object becomes shared. Outside: a shared object of the same type that no other process knows yet; its state is
  * overwritten with that of the local one. Threads that wait for the local object wait outside from then on, at the end of
  * the queue. STATUS_OBJECT_NAME_EXISTS: another thread has moved it already. STATUS_MUTANT_NOT_OWNED: it is a mutant that
- * another thread owns. A failure changes nothing.
+ * another thread owns. STATUS_INSUFFICIENT_RESOURCES: the world has no room for its notifications. A failure changes
+ * nothing. Only a world that is damaged meanwhile loses notifications, as it loses those that it has.
  */
 NTSTATUS KiMoveOutside(PDISPATCHER_HEADER Header, PKI_OUTSIDE Outside);
 VOID KiAwaitMove(VOID); /* in a dispatcher section */

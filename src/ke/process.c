@@ -9,9 +9,8 @@
  *    table. A thread that starts applies all settings to itself unless Settings is still 0. So each thread is reached by
  *    one or the other: a slot is marked used before its thread reads Settings.
  * 2. Applying rereads the setting. If two threads change it concurrently, the one that stores last applies last.
- * 3. The library's own threads are not affected. They are adopted as all others are, so they undo the settings, which the
- *    host has handed down to them, too: a thread inherits the priority of the one that creates it. (A change at the moment in
- *    which such a thread starts may still reach it.)
+ * 3. The library's own threads are not affected. They are adopted as all others are, so they undo the settings. (A change at
+ *    the moment in which such a thread starts may still reach it.)
  */
 
 static VOID KiForEachThread(VOID (*Apply)(PKTHREAD Thread))

@@ -1,6 +1,7 @@
 /* spinlock.c: spinlocks (theory in spinlock.h), queued spinlocks, and the locks of the kernel's own. */
 #include "spinlock.h"
 #include "debugdata.h"
+#include "fork.h"
 #include "lockorder.h"
 #include "park.h"
 #include "verifier.h"
@@ -185,6 +186,9 @@ BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
  *    with yields was rejected: the lock goes to one particular waiter, and with more waiters than host processors the
  *    host runs that one last. There only the next in line spins for long. With a host processor for every processor all
  *    waiters may run, and a handoff to a spinning waiter costs a tenth of one to a sleeper: all waiters spin for long.
+ * 8. In a forked child the queue has no waiter of the parent (fork.h). A waiter takes its place, links itself and registers in
+ *    one dispatcher section, so the child has complete queues. The entry behind the first one has all that the child needs.
+ *    If the first one has no bits, its thread was handing the lock on: the lock is free. What another thread owned stays owned.
  */
 
 #define KI_LOCK_QUEUE_PARKED 4u
@@ -220,25 +224,77 @@ static inline BOOLEAN KiHasTurnInQueue(ULONG Value, PVOID Context)
     return !(Value & LOCK_QUEUE_WAIT);
 }
 
-static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock,
-                                            PKSPIN_LOCK_QUEUE Previous)
+typedef struct _KI_QUEUED_ENTRY {
+    KI_QUEUED Queued; /* Block: the entry */
+    PKSPIN_LOCK_QUEUE Previous;
+} KI_QUEUED_ENTRY;
+
+static BOOLEAN KiIsNumberedLock(volatile ULONG_PTR *Word)
 {
-    PKTHREAD Thread = KiCurrentThread();
-    volatile ULONG *Word = (volatile ULONG *)&LockQueue->Lock;
+    return (ULONG_PTR)Word - (ULONG_PTR)KiNumberedLocks < sizeof(KiNumberedLocks);
+}
+
+/* Requirement 8. While an entry waits, the one before it is in place (4). KiResetLockQueues resets the numbered locks. */
+static VOID KiInheritEntry(PKI_QUEUED Queued)
+{
+    PKSPIN_LOCK_QUEUE Previous = CONTAINING_RECORD(Queued, KI_QUEUED_ENTRY, Queued)->Previous;
+    ULONG_PTR PreviousWord = KiReadQueueLock(Previous) & ~(ULONG_PTR)KI_LOCK_QUEUE_PARKED;
+    if (KiIsNumberedLock(Queued->Word) || !(KiReadQueueLock(Queued->Block) & LOCK_QUEUE_WAIT) ||
+        PreviousWord == ((ULONG_PTR)Queued->Word | LOCK_QUEUE_WAIT)) {
+        return;
+    }
+    PKSPIN_LOCK_QUEUE Owner = PreviousWord != (ULONG_PTR)Queued->Word ? Previous : NULL;
+    ULONG_PTR Newest = *Queued->Word;
+    KiRecordInheritedQueue(Queued->Word, Newest, (ULONG_PTR)Owner);
+    if (*Queued->Word != Newest && Owner != NULL) {
+        Owner->Next = NULL; /* no memory: the lock was corrected at once */
+    }
+}
+
+/* Takes a place and links to the entry before. FALSE: there is none, and the lock is acquired. In a dispatcher section. */
+static BOOLEAN KiTakePlace(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, KI_QUEUED_ENTRY *Waiter, PBOOLEAN SpinsForLong)
+{
+    PKSPIN_LOCK SpinLock = (PKSPIN_LOCK)Waiter->Queued.Word;
+    KiDropInheritedEntries(SpinLock);
+    /* acquire, release: as in KiTakeFreeQueue */
+    PKSPIN_LOCK_QUEUE Previous =
+        (PKSPIN_LOCK_QUEUE)__atomic_exchange_n(SpinLock, (KSPIN_LOCK)LockQueue, __ATOMIC_ACQ_REL);
+    if (Previous == NULL) {
+        KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
+        return FALSE;
+    }
     if (KiVerifierEnabled && ((ULONG_PTR)Previous & KI_SPIN_LOCK_HELD)) {
+        KiExitDispatcher(Thread);
         KeBugCheckEx(SPIN_LOCK_INIT_FAILURE, (ULONG_PTR)SpinLock, (ULONG_PTR)Thread, (ULONG_PTR)Previous, 0);
     }
     /* The predecessor's line is read only where it matters: the store below would have to fetch it a second time. */
-    BOOLEAN SpinsForLong =
-        HalProcessorsAvailable(KeNumberProcessors) || !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
+    *SpinsForLong = HalProcessorsAvailable(KeNumberProcessors) || !(KiReadQueueLock(Previous) & LOCK_QUEUE_WAIT);
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_WAIT);
+    Waiter->Previous = Previous;
+    KiRegisterQueued(Thread, &Waiter->Queued);
     /* release: WAIT is set before the predecessor can find the entry; pairs with the acquire in KiIsLinked */
     __atomic_store_n(&Previous->Next, LockQueue, __ATOMIC_RELEASE);
+    return TRUE;
+}
+
+static DECLSPEC_NOINLINE VOID KiWaitInQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    PKTHREAD Thread = KiCurrentThread();
+    volatile ULONG *Word = (volatile ULONG *)&LockQueue->Lock;
+    KI_QUEUED_ENTRY Waiter = {.Queued = {.Word = SpinLock, .Block = LockQueue, .Inherit = KiInheritEntry}};
+    BOOLEAN SpinsForLong;
+    KiEnterDispatcher(Thread);
+    BOOLEAN Waits = KiTakePlace(Thread, LockQueue, &Waiter, &SpinsForLong);
+    KiExitDispatcher(Thread);
+    if (!Waits) {
+        return;
+    }
     if (SpinsForLong) {
         KiParkOnWord(Thread, KiParkForNextInLine, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
     } else {
         KiParkOnWord(Thread, KiParkForQueuedLock, Word, KI_LOCK_QUEUE_PARKED, KiHasTurnInQueue, NULL, NULL);
     }
+    KiUnregisterQueued(Thread, &Waiter.Queued); /* in no section: an entry that does not wait means nothing to a child */
 }
 
 static inline BOOLEAN KiIsLinked(PVOID LockQueue)
@@ -250,6 +306,15 @@ static inline BOOLEAN KiIsLinked(PVOID LockQueue)
 static DECLSPEC_NOINLINE VOID KiHandToNext(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
     PKSPIN_LOCK Owner = (PKSPIN_LOCK)((ULONG_PTR)SpinLock | LOCK_QUEUE_OWNER);
+    if (__builtin_expect(KiForkDepth != 0, FALSE)) {
+        KSPIN_LOCK Newest = (KSPIN_LOCK)LockQueue;
+        KiDropInheritedEntries(SpinLock);
+        /* release: pairs with the acquire of the next owner */
+        if (!KiIsLinked(LockQueue) &&
+            __atomic_compare_exchange_n(SpinLock, &Newest, 0, FALSE, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+            return;
+        }
+    }
     KiParkUntil(KiCurrentThread(), KiParkForSpinLock, KiIsLinked, LockQueue);
     PKSPIN_LOCK_QUEUE Waiter = LockQueue->Next;
     __atomic_store_n(&LockQueue->Next, NULL, __ATOMIC_RELAXED);
@@ -259,16 +324,20 @@ static DECLSPEC_NOINLINE VOID KiHandToNext(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_L
     }
 }
 
-FORCEINLINE VOID KiEnterQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+FORCEINLINE BOOLEAN KiTakeFreeQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
+    KSPIN_LOCK Free = 0;
     /* acquire: pairs with the release in KiReleaseQueuedLock that stored 0. release: Next is NULL before a successor can
        find the entry; pairs with the acquire of the successor's exchange. */
-    PKSPIN_LOCK_QUEUE Previous =
-        (PKSPIN_LOCK_QUEUE)__atomic_exchange_n(SpinLock, (KSPIN_LOCK)LockQueue, __ATOMIC_ACQ_REL);
-    if (__builtin_expect(Previous == NULL, 1)) {
+    return __atomic_compare_exchange_n(SpinLock, &Free, (KSPIN_LOCK)LockQueue, FALSE, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+FORCEINLINE VOID KiEnterQueue(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
+{
+    if (__builtin_expect(KiTakeFreeQueue(LockQueue, SpinLock), 1)) {
         KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
     } else {
-        KiWaitInQueue(LockQueue, SpinLock, Previous);
+        KiWaitInQueue(LockQueue, SpinLock);
     }
 }
 
@@ -291,12 +360,12 @@ FORCEINLINE VOID KiAcquireQueuedLock(PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK Sp
 
 FORCEINLINE BOOLEAN KiTryQueuedLock(PKTHREAD Thread, PKSPIN_LOCK_QUEUE LockQueue, PKSPIN_LOCK SpinLock)
 {
-    KSPIN_LOCK Free = 0;
     KiVerifyAtDispatchLevel(Thread);
-    /* orders as in KiEnterQueue */
-    if (!__atomic_compare_exchange_n(SpinLock, &Free, (KSPIN_LOCK)LockQueue, FALSE, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-        return FALSE;
+    if (!KiTakeFreeQueue(LockQueue, SpinLock)) {
+        KiDropInheritedEntries(SpinLock); /* of a lock that was being released when the process forked */
+        if (KiForkDepth == 0 || !KiTakeFreeQueue(LockQueue, SpinLock)) {
+            return FALSE;
+        }
     }
     KiWriteQueueLock(LockQueue, SpinLock, LOCK_QUEUE_OWNER);
     KiNoteAcquired(Thread, SpinLock, KiHoldExclusive, KiOrderQueuedLock);

@@ -501,14 +501,14 @@ static VOID WopTakeNotification(PWO_VIEW View, WO_INDEX Waiter, PKWAIT_BLOCK Blo
     WopFreeWaiter(View, WopAt(View, Waiter));
 }
 
-static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
+/* By a record that no wait uses. */
+static NTSTATUS WopRegisterBlockBy(WO_INDEX Index, PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
 {
     PWO_VIEW View = Object->View;
-    WO_INDEX Index;
-    NTSTATUS Status = WoCreateWaiter(View, 0, &Index);
-    PWO_WAITER Waiter = NT_SUCCESS(Status) ? WopRecord(View, Index, WoWaiterRecord) : NULL;
+    PWO_WAITER Waiter = WopRecord(View, Index, WoWaiterRecord);
+    NTSTATUS Status;
     if (Waiter == NULL) {
-        return NT_SUCCESS(Status) ? STATUS_FILE_CORRUPT_ERROR : Status;
+        return STATUS_FILE_CORRUPT_ERROR;
     }
     Block->SparePtr = (PVOID)(ULONG_PTR)Index;
     __atomic_store_n(&Block->BlockState, WaitBlockActive, __ATOMIC_RELAXED);
@@ -532,6 +532,13 @@ static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
         WopWakeSession(Self); /* it has to read the timer's due time */
     }
     return Status;
+}
+
+static NTSTATUS WopRegisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
+{
+    WO_INDEX Index;
+    NTSTATUS Status = WoCreateWaiter(Object->View, 0, &Index);
+    return NT_SUCCESS(Status) ? WopRegisterBlockBy(Index, Object, Block) : Status;
 }
 
 static BOOLEAN WopUnregisterBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
@@ -593,6 +600,65 @@ static PKWAIT_BLOCK WopTakeGranted(PWO_VIEW View)
         }
     }
     return NULL;
+}
+
+/* Room for notifications that move: records whose Notification is the address of what they move to. They are idle, so nothing
+   delivers them. If the process is killed, they are freed with its other records. */
+
+/* With the lock held. NULL: there is none. */
+static PWO_WAITER WopFindReserved(PKI_OUTSIDE Object)
+{
+    PWO_VIEW View = Object->View;
+    ULONG Left = WopMostBlocks(View);
+    PWO_WAITER Waiter = WopFirstNotification(View);
+    while (Waiter != NULL && Left != 0 &&
+           __atomic_load_n(&Waiter->Notification, __ATOMIC_RELAXED) != (ULONG64)(ULONG_PTR)Object) {
+        Waiter = WopFindNotification(View, Waiter->NextOfProcess);
+        Left -= 1;
+    }
+    return Left != 0 ? Waiter : NULL;
+}
+
+static NTSTATUS WopReserveBlocks(PKI_OUTSIDE Object, ULONG Count)
+{
+    NTSTATUS Status = STATUS_SUCCESS;
+    WO_INDEX Index;
+    for (; Count != 0 && NT_SUCCESS(Status); Count -= 1) {
+        Status = WoCreateWaiter(Object->View, 0, &Index);
+        PWO_WAITER Waiter = NT_SUCCESS(Status) ? WopRecord(Object->View, Index, WoWaiterRecord) : NULL;
+        if (Waiter != NULL) {
+            /* relaxed: only this process uses its value, and this thread frees the record or takes it */
+            __atomic_store_n(&Waiter->Notification, (ULONG64)(ULONG_PTR)Object, __ATOMIC_RELAXED);
+        }
+    }
+    return Status;
+}
+
+static NTSTATUS WopMoveBlock(PKI_OUTSIDE Object, PKWAIT_BLOCK Block)
+{
+    PWO_VIEW View = Object->View;
+    if (!WopLock(View)) {
+        return STATUS_FILE_CORRUPT_ERROR;
+    }
+    PWO_WAITER Waiter = WopFindReserved(Object);
+    WopUnlock(View);
+    return Waiter != NULL ? WopRegisterBlockBy(WopIndexOf(View, Waiter), Object, Block) : STATUS_FILE_CORRUPT_ERROR;
+}
+
+static VOID WopReturnBlocks(PKI_OUTSIDE Object)
+{
+    PWO_VIEW View = Object->View;
+    PWO_WAITER Waiter = NULL;
+    while (WopLock(View)) {
+        Waiter = WopFindReserved(Object);
+        if (Waiter != NULL) {
+            WopFreeWaiter(View, Waiter);
+        }
+        WopUnlock(View);
+        if (Waiter == NULL) {
+            return;
+        }
+    }
 }
 
 VOID WopDeliverNotifications(PWO_VIEW View)
@@ -667,6 +733,9 @@ static const KI_OUTSIDE_OPERATIONS WopOutsideOperations = {
     .EndWait = WopEndOutsideWait,
     .RegisterBlock = WopRegisterBlock,
     .UnregisterBlock = WopUnregisterBlock,
+    .ReserveBlocks = WopReserveBlocks,
+    .MoveBlock = WopMoveBlock,
+    .ReturnBlocks = WopReturnBlocks,
     .EndThread = WopEndThread,
 };
 

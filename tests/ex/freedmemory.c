@@ -7,6 +7,7 @@
 
 #include "ke/verifier.h"
 #include "support.h"
+#include "withverifier.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -418,5 +419,5 @@ int main(void)
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_left_frames),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, enable_verifier, NULL);
 }

@@ -4,6 +4,7 @@
 #include "ex/pushlock.h"
 
 #include "support.h"
+#include "withverifier.h"
 
 static EX_PUSH_LOCK lock;
 static PEX_CACHE_AWARE_PUSH_LOCK cache_aware;
@@ -185,7 +186,8 @@ static void each_way_to_disable_apcs_will_do(void **state)
 
 static int allocate_locks(void **state)
 {
-    (void)state;
+    if (enable_verifier(state) != 0)
+        return -1;
     cache_aware = ExAllocateCacheAwarePushLock();
     auto_expand = ExAllocateAutoExpandPushLock(0);
     return cache_aware == NULL || auto_expand == NULL;

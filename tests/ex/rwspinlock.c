@@ -5,6 +5,7 @@
 
 #include "ke/irql.h"
 #include "support.h"
+#include "withsetting.h"
 
 #include <interlock/ex.h>
 
@@ -444,5 +445,6 @@ int main(void)
         cmocka_unit_test(the_verifier_counts),
     };
 
+    default_setting("INTERLOCK_PROCESSORS", "4");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "withsetting.h"
 
 #include <interlock/ex.h>
 #include <interlock/exception.h>
@@ -524,6 +525,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_host_threads),
         cmocka_unit_test(after_fork),
     };
+
+    default_setting("INTERLOCK_PROCESSORS", "4");
     if (argc == 2 && strcmp(argv[1], "threadless") == 0)
         return without_threads();
     return cmocka_run_group_tests(tests, NULL, NULL);

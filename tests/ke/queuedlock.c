@@ -3,8 +3,10 @@
  * and 2560 processors; cases that need more processors are skipped.
  */
 #include "machine.h"
+#include "withsetting.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
@@ -457,6 +459,171 @@ static void forked_child(void **state)
     join_threads(holder, SECONDS);
 }
 
+/* 8: with waiters, which stay in the parent. New threads of the child get the stacks that the waiters' entries are on. */
+
+#define CHILD_ROUNDS 1000
+#define CHILD_THREADS 2
+
+typedef enum holder {
+    FORKER,
+    OTHER_THREAD,
+    RELEASER /* another thread, which hands the lock on just now */
+} holder;
+
+typedef struct fork_test {
+    queue_test queue;
+    holder holder;
+    int contended;
+    volatile ULONG contenders; /* of the child */
+    KLOCK_QUEUE_HANDLE handle;
+    KIRQL old;
+} fork_test;
+
+static void use_lock_once(queue_test *queue)
+{
+    KLOCK_QUEUE_HANDLE handle;
+    KIRQL old;
+
+    if (queue->numbered) {
+        old = KeAcquireQueuedSpinLock(LockQueueBcbLock);
+        KeReleaseQueuedSpinLock(LockQueueBcbLock, old);
+    } else {
+        KeAcquireInStackQueuedSpinLock(&queue->lock, &handle);
+        KeReleaseInStackQueuedSpinLock(&handle);
+    }
+}
+
+static int try_lock_once(queue_test *queue)
+{
+    KSPIN_LOCK_QUEUE entry = {NULL, &queue->lock};
+    KIRQL old;
+    int taken;
+
+    if (queue->numbered) {
+        taken = (int)KeTryToAcquireQueuedSpinLock(LockQueueBcbLock, &old);
+        if (taken)
+            KeReleaseQueuedSpinLock(LockQueueBcbLock, old);
+        return taken;
+    }
+    old = KeRaiseIrqlToDpcLevel();
+    taken = (int)KeTryToAcquireQueuedSpinLockAtDpcLevel(&entry);
+    if (taken)
+        KeReleaseQueuedSpinLockFromDpcLevel(&entry);
+    KeLowerIrql(old);
+    return taken;
+}
+
+static void *contend_in_child(void *argument)
+{
+    fork_test *test = argument;
+
+    __atomic_add_fetch(&test->contenders, 1, __ATOMIC_RELEASE);
+    for (int round = 0; round < CHILD_ROUNDS; round++)
+        use_lock_once(&test->queue);
+    return NULL;
+}
+
+static void use_in_child_of_queue(fork_test *test)
+{
+    pthread_t threads[CHILD_THREADS];
+
+    if (test->holder == OTHER_THREAD && !test->queue.numbered) {
+        require(!try_lock_once(&test->queue));
+        require(read_lock(test->queue.word) != 0);
+        return;
+    }
+    if (test->holder == RELEASER)
+        require(try_lock_once(&test->queue));
+    for (int i = 0; i < CHILD_THREADS && test->contended; i++)
+        require(pthread_create(&threads[i], NULL, contend_in_child, test) == 0);
+    if (test->holder == FORKER) {
+        while (test->contended && __atomic_load_n(&test->contenders, __ATOMIC_ACQUIRE) != CHILD_THREADS)
+            sched_yield();
+        require(!try_lock_once(&test->queue));
+        give_first(&test->queue, &test->handle, test->old);
+    }
+    for (int i = 0; i < CHILD_THREADS && test->contended; i++)
+        require(pthread_join(threads[i], NULL) == 0);
+    for (int round = 0; round < CHILD_ROUNDS; round++)
+        use_lock_once(&test->queue);
+    require(read_lock(test->queue.word) == 0);
+}
+
+static void fork_with_queue(fork_test *test)
+{
+    int status;
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        alarm(20 * test_slowdown());
+        use_in_child_of_queue(test);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (status != 0)
+        fail_msg("numbered %d, holder %d, contended %d: the child ended with status %x", test->queue.numbered,
+                 (int)test->holder, test->contended, (unsigned)status);
+}
+
+static void queue_over_fork(int numbered, holder who, unsigned waiters, int contended)
+{
+    fork_test test = {.queue = {.numbered = numbered}, .holder = who, .contended = contended};
+    PKSPIN_LOCK owned = NULL;
+    KSPIN_LOCK_QUEUE *entry = take_first(&test.queue, &test.handle, &test.old);
+
+    for (unsigned i = 0; i < waiters; i++)
+        entry = start_waiter(&test.queue, i, entry);
+    if (who != FORKER) {
+        entry = test.queue.waiters[0].entry;
+        give_first(&test.queue, &test.handle, test.old);
+        while (__atomic_load_n(&test.queue.acquired, __ATOMIC_ACQUIRE) != 1)
+            sched_yield();
+        owned = entry->Lock;
+    }
+    if (who == RELEASER)
+        __atomic_store_n(&entry->Lock, test.queue.word, __ATOMIC_RELEASE);
+    fork_with_queue(&test);
+    if (who == RELEASER)
+        __atomic_store_n(&entry->Lock, owned, __ATOMIC_RELEASE);
+
+    test.queue.release_freely = 1;
+    if (who == FORKER)
+        give_first(&test.queue, &test.handle, test.old);
+    for (unsigned i = 0; i < waiters; i++)
+        join_threads(test.queue.waiters[i].thread, SECONDS);
+    for (unsigned i = 0; i < waiters; i++)
+        assert_int_equal(test.queue.order[i], i);
+    assert_int_equal(read_lock(test.queue.word), 0);
+}
+
+/* ThreadSanitizer's runtime refuses new threads of a child that have the ids of threads that stayed behind. */
+#ifdef THREAD_SANITIZER
+#define CHILDREN_MAY_HAVE_THREADS 0
+#else
+#define CHILDREN_MAY_HAVE_THREADS 1
+#endif
+
+static void forked_child_of_a_queue(void **state)
+{
+    unsigned most = processors() - 1 < 3 ? processors() - 1 : 3;
+
+    (void)state;
+    for (int numbered = 0; numbered < 2; numbered++)
+        for (int contended = 0; contended <= (CHILDREN_MAY_HAVE_THREADS && processors() > 1); contended++)
+            for (unsigned waiters = 0; waiters <= most; waiters++) {
+                queue_over_fork(numbered, FORKER, waiters, contended);
+                if (waiters > 1)
+                    queue_over_fork(numbered, OTHER_THREAD, waiters, contended);
+                if (waiters > 1 && !numbered)
+                    queue_over_fork(numbered, RELEASER, waiters, contended);
+            }
+}
+
 /* Misuse. The verifier is on in the children. */
 
 static void acquire_handle_twice(void *unused)
@@ -649,10 +816,12 @@ int main(void)
         cmocka_unit_test(the_slides_example),
         cmocka_unit_test(a_try_never_waits),
         cmocka_unit_test(forked_child),
+        cmocka_unit_test(forked_child_of_a_queue),
         cmocka_unit_test(misuse),
         cmocka_unit_test(misuse_without_verifier),
         cmocka_unit_test(many_locks_at_once),
     };
 
+    default_setting("INTERLOCK_PROCESSORS", "2");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  */
 #include "child.h"
 #include "objecttest.h"
+#include "withsetting.h"
 
 #include <pthread.h>
 
@@ -578,5 +579,6 @@ int main(void)
         cmocka_unit_test(a_forked_child_without_a_clock),
     };
 
+    default_setting("INTERLOCK_PROCESSORS", "4");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
  */
 #include "child.h"
 #include "objecttest.h"
+#include "withsetting.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -619,6 +620,7 @@ int main(void)
         cmocka_unit_test(forks_in_a_storm),
     };
 
+    default_setting("INTERLOCK_PROCESSORS", "4");
     if (pthread_atfork(prepare_fork, after_fork, after_fork) != 0)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
