@@ -188,5 +188,10 @@ LAB_SCENARIO(port_kept_two_closers, .Setup = setup_pair, .Threads = {post_once, 
              .Finish = none_is_there);
 LAB_SCENARIO(port_kept_two_closers_twice, .Setup = setup_pair, .Threads = {post_twice, close_one, close_other},
              .Finish = none_is_there);
+
+/* A closer has found the slot not in use when the thread keeps the port again, by the other handle: it takes only what it has
+   marked. */
+LAB_SCENARIO(port_kept_two_closers_again, .Setup = setup_pair, .Threads = {post_while_open, close_one, close_other},
+             .Finish = none_is_there);
 LAB_SCENARIO(port_kept_two_closers_c11, .Setup = setup_pair, .Threads = {post_once, close_one, close_other},
              .Finish = none_is_there, .Model = "c11");

@@ -3,6 +3,7 @@
  * and 2560 processors; cases that need more processors are skipped.
  */
 #include "machine.h"
+#include "sanitizers.h"
 #include "withsetting.h"
 
 #include <errno.h>
@@ -539,7 +540,8 @@ static void use_in_child_of_queue(fork_test *test)
     if (test->holder == FORKER) {
         while (test->contended && __atomic_load_n(&test->contenders, __ATOMIC_ACQUIRE) != CHILD_THREADS)
             sched_yield();
-        require(!try_lock_once(&test->queue));
+        if (test->contended) /* otherwise the release is the first to find the queue */
+            require(!try_lock_once(&test->queue));
         give_first(&test->queue, &test->handle, test->old);
     }
     for (int i = 0; i < CHILD_THREADS && test->contended; i++)
@@ -591,7 +593,7 @@ static void queue_over_fork(int numbered, holder who, unsigned waiters, int cont
     if (who == RELEASER)
         __atomic_store_n(&entry->Lock, owned, __ATOMIC_RELEASE);
 
-    test.queue.release_freely = 1;
+    __atomic_store_n(&test.queue.release_freely, 1, __ATOMIC_RELEASE);
     if (who == FORKER)
         give_first(&test.queue, &test.handle, test.old);
     for (unsigned i = 0; i < waiters; i++)
@@ -622,6 +624,65 @@ static void forked_child_of_a_queue(void **state)
                 if (waiters > 1 && !numbered)
                     queue_over_fork(numbered, RELEASER, waiters, contended);
             }
+}
+
+/* 8: a waiter that was just handed the lock, and does not run yet, owns it. */
+
+static volatile ULONG frozen, thaw;
+
+static void freeze(int signal)
+{
+    (void)signal;
+    __atomic_store_n(&frozen, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&thaw, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+static void *wait_once(void *argument)
+{
+    KLOCK_QUEUE_HANDLE handle;
+
+    KeAcquireInStackQueuedSpinLock(argument, &handle);
+    KeReleaseInStackQueuedSpinLock(&handle);
+    return NULL;
+}
+
+static void forked_child_of_a_handoff(void **state)
+{
+    static queue_test queue;
+    struct sigaction action = {.sa_handler = freeze, .sa_flags = SA_RESTART}, before;
+    KLOCK_QUEUE_HANDLE handle;
+    pthread_t thread;
+    pid_t child;
+    int status;
+
+    (void)state;
+    /* ThreadSanitizer runs the handler later, when the waiter calls the C library. */
+    if (processors() < 2 || !CHILDREN_MAY_HAVE_THREADS)
+        return;
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    KeAcquireInStackQueuedSpinLock(&queue.lock, &handle);
+    assert_int_equal(pthread_create(&thread, NULL, wait_once, &queue.lock), 0);
+    while (next_of(&handle.LockQueue) == NULL)
+        sched_yield();
+    assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+    while (!__atomic_load_n(&frozen, __ATOMIC_ACQUIRE))
+        sched_yield();
+    KeReleaseInStackQueuedSpinLock(&handle);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        require(!try_lock_once(&queue));
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    __atomic_store_n(&thaw, 1, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(read_lock(&queue.lock), 0);
 }
 
 /* Misuse. The verifier is on in the children. */
@@ -817,6 +878,7 @@ int main(void)
         cmocka_unit_test(a_try_never_waits),
         cmocka_unit_test(forked_child),
         cmocka_unit_test(forked_child_of_a_queue),
+        cmocka_unit_test(forked_child_of_a_handoff),
         cmocka_unit_test(misuse),
         cmocka_unit_test(misuse_without_verifier),
         cmocka_unit_test(many_locks_at_once),

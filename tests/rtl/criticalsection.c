@@ -896,6 +896,8 @@ static void test_verifier_finds_nothing(void **state)
     assert_int_equal(RtlInitializeCriticalSection(&section), STATUS_SUCCESS);
     assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS);
     assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS); /* nothing is left to check */
+    section = (RTL_CRITICAL_SECTION){0}; /* never initialized: its LockCount means nothing */
+    assert_int_equal(RtlDeleteCriticalSection(&section), STATUS_SUCCESS);
     KiVerifierEnabled = verifier;
 }
 
