@@ -225,16 +225,21 @@ static bool visible(uintptr_t address)
            !lab_memory_is_statistic(address);
 }
 
-/* The step that was just made may have released a lock. */
-static void note_release(lab_cell *c)
+/* The step that was just made may have released a lock, or acquired it by a compare-exchange of its own. */
+static void note_lock(lab_cell *c)
 {
-    if (c->locked > c->unlocked && (lab_value_read(c->lock, c->lock_size) & c->lock_bit) == 0)
+    if (c->lock_bit == 0)
+        return;
+    bool held = (lab_value_read(c->lock, c->lock_size) & c->lock_bit) != 0;
+    if (held && c->locked <= c->unlocked)
+        c->locked = (int32_t)lab->run.steps - 1;
+    if (!held && c->locked > c->unlocked)
         c->unlocked = (int32_t)lab->run.steps - 1;
 }
 
 static void wrote(lab_thread *t, uint32_t number)
 {
-    note_release(lab_cell_of(number));
+    note_lock(lab_cell_of(number));
     t->watched_count = 0;
     lab_spin_changed(number);
 }
@@ -487,9 +492,12 @@ u128 lab_atomic_lock(lab_thread *t, uintptr_t address, size_t size, uint64_t bit
         ensure_history(c);
     u128 value = lab_value_read(address, size) | bit;
     lab_step_make(t, t->op.accesses, t->op.access);
-    c->lock = address;
-    c->lock_size = (uint32_t)size;
-    c->lock_bit = bit;
+    if (c->lock_bit == 0) {
+        c->lock = address;
+        c->lock_size = (uint32_t)size;
+        c->lock_bit = bit;
+        lab->cells_changed = true; /* the search starts over, and knows the lock from its first use */
+    }
     if (is_c11(c)) /* the newest value is unlocked: hal/locks.c, 2 */
         write_after(t, number, c->newest, address, size, value, __ATOMIC_ACQUIRE, true);
     else

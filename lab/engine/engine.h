@@ -103,16 +103,16 @@ typedef struct lab_cell {
     uint32_t users; /* the threads that ever accessed it */
     uint32_t strong_users; /* c11: those that ever did with sequential consistency */
     bool written;   /* one of them wrote; both together: whether a step here can matter to other threads */
+    uint32_t lock_size; /* of the lock that a step has acquired here at once: hal/locks.c */
+    uint64_t lock_bit;  /* 0: none */
+    uintptr_t lock;
     /* The rest is valid for the schedule with the number `generation`. */
     uint32_t generation;
     int32_t last_write;        /* step */
     uint32_t readers;          /* threads that read it since */
     int32_t read[MAX_THREADS]; /* their steps */
     uint32_t position;  /* c11: of the newest version */
-    int32_t locked, unlocked; /* the last step that acquired a lock here at once, and the one that released it */
-    uintptr_t lock;           /* where */
-    uint32_t lock_size;
-    uint64_t lock_bit;
+    int32_t locked, unlocked; /* the last step that acquired the lock here, and the one that released it */
     int32_t newest;     /* version; -1: none yet */
     int32_t last_event; /* c11: here; -1: none */
     uintptr_t stored; /* the address of the last atomic store: to the whole cell or a part of it */
