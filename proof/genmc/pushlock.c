@@ -16,17 +16,18 @@ struct _KTHREAD {
 typedef enum { KiParkForPushLock, KiParkForNearPushLock } KI_PARK_USE;
 typedef struct {
     ULONG Spins;
+    ULONG Spun;
     ULONG Gap;
 } KI_PATIENCE;
-#define KiIsNear(thread) FALSE
-#define KiBeginLockPatience(patience, thread, use) ((void)(use), (patience)->Spins = 0)
+#define KiLockUse(thread) KiParkForPushLock
+#define KiBeginLockPatience(patience, thread, use, queues) ((void)(use), (patience)->Spins = 0)
 #define KiStayAwake(patience, thread, use) FALSE
 #define KiTimeLook(thread, patience, word) ((void)(word))
 #define KiIsTurnOver(thread, lock) ((void)(thread), FALSE)
 #define KiBeginTurn(thread, lock) ((void)(thread))
 #define KiCountPass(thread, lock) ((void)(thread), FALSE)
 #define KiCountContention(thread) ((void)(thread))
-#define KiEndPass(thread, yields) ((void)(yields))
+#define KiEndPass(thread, yields, queues) ((void)(yields))
 #define HalDisperseCrowd() ((void)0)
 #define KTRACE_CONTENTION_BEGIN(lock, kind, exclusive, spins) ((void)0)
 #define KTRACE_CONTENTION_END(lock, kind, exclusive) ((void)0)

@@ -178,7 +178,7 @@ static BOOLEAN ExpTakeMutexAwake(PKTHREAD Thread, PFAST_MUTEX Mutex, BOOLEAN Wok
 {
     KI_PATIENCE Patience;
     PKTHREAD Owner;
-    KiBeginLockPatience(&Patience, Thread, KiParkForPushLock);
+    KiBeginLockPatience(&Patience, Thread, KiParkForPushLock, TRUE);
     do {
         ULONG64 Word = ExpReadMutex(Mutex);
         if (ExpTakeMutex(Mutex, &Word, Woken, Starving)) {
@@ -262,7 +262,7 @@ static DECLSPEC_NOINLINE VOID ExpReleaseContendedMutex(PFAST_MUTEX Mutex, ULONG6
         KeSetEventBoostPriority(&Mutex->Event, NULL);
     }
     KTRACE_RELEASED(TRUE);
-    KiEndPass(KiCurrentThread(), Yields);
+    KiEndPass(KiCurrentThread(), Yields, TRUE);
 }
 
 /* The verifier. */

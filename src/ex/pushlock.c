@@ -55,7 +55,9 @@
  *    others are queued: there may be many, and one of them has been woken.
  *  - Then it yields a few times, because the owner may have been preempted, and only then queues. A spinning sharer
  *    overtakes no waiter: it waits as if it were queued behind the exclusive waiter. (Queueing at once was rejected:
- *    once one thread sleeps all do, and each section waits for a wakeup. In a crowd that is the price of fairness.)
+ *    once one thread sleeps all do, and each section waits for a wakeup.)
+ *  - A thread that owns the other words of a fanned pushlock, which are idle meanwhile, begins with a single pause: cache-aware
+ *    pushlock on far lines of AMD EPYC, family 26, readers-50-4, 19.5 M/s instead of 18.2.
  *  - A thread that has passed waiters often enough, or has found locks held for long enough, yields (ke/fairness.h).
  */
 #include "pushlock.h"
@@ -352,7 +354,7 @@ VOID ExpReleasePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_M
     BOOLEAN Yields = Passes && KiCountPass(Thread, Lock);
     ExpReleaseExclusive(Thread, Lock, Value, Methods);
     if (Passes) {
-        KiEndPass(Thread, Yields);
+        KiEndPass(Thread, Yields, FALSE);
     }
 }
 
@@ -474,12 +476,13 @@ static BOOLEAN ExpWaitInQueue(PKTHREAD Thread, volatile ULONG_PTR *Lock, ULONG_P
     return TRUE;
 }
 
-/* Found: what the word was when the caller could not take the lock, or the value of a free lock if it has not tried. */
-static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BOOLEAN Exclusive, ULONG_PTR Found,
-                                                    const EXP_PUSH_LOCK_METHODS *Methods)
+/* Found: what the word was when the caller could not take the lock, or the value of a free lock if it has not tried. Inner: the
+   caller owns an outer lock. */
+static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BOOLEAN Exclusive, BOOLEAN Inner,
+                                                    ULONG_PTR Found, const EXP_PUSH_LOCK_METHODS *Methods)
 {
     PKTHREAD Thread = KiCurrentThread();
-    KI_PARK_USE Use = KiIsNear(Thread) ? KiParkForNearPushLock : KiParkForPushLock;
+    KI_PARK_USE Use = KiLockUse(Thread);
     BOOLEAN TurnOver = Exclusive && KiIsTurnOver(Thread, Lock);
     EXP_WAIT_STATE State = ExpWoken;
     KI_PATIENCE Patience;
@@ -493,7 +496,10 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
     Block.ProcessId = KiInitialProcess.ProcessId;
     Methods->Prepare(&Block);
     KiRegisterQueued(Thread, &Queued);
-    KiBeginLockPatience(&Patience, Thread, Use);
+    KiBeginLockPatience(&Patience, Thread, Use, FALSE);
+    if (Inner) { /* what it owns is idle until it continues: gaps grow from a single pause */
+        Patience.Gap = Patience.Spun = 1;
+    }
     /* The caller has just checked: the next check comes after the first gap. */
     if (Patience.Spins != 0 && (Found & LOCKED) && !(Exclusive && (Found & WAITING))) {
         KiStayAwake(&Patience, Thread, Use);
@@ -519,7 +525,7 @@ static DECLSPEC_NOINLINE VOID ExpContendForPushLock(volatile ULONG_PTR *Lock, BO
         } else if (ExpWaitInQueue(Thread, Lock, Value, &Block, &State, Methods) && Exclusive) {
             KiBeginTurn(Thread, Lock);
             TurnOver = FALSE;
-            KiBeginLockPatience(&Patience, Thread, Use);
+            KiBeginLockPatience(&Patience, Thread, Use, FALSE);
             Patience.Gap = 1; /* it is next, so it checks at once */
         }
     }
@@ -535,10 +541,10 @@ VOID ExpAcquirePushLockExclusive(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_M
     PKTHREAD Thread = KiCurrentThread();
     ULONG_PTR Found;
     if (KiIsTurnOver(Thread, Lock)) {
-        ExpContendForPushLock(Lock, TRUE, 0, Methods);
+        ExpContendForPushLock(Lock, TRUE, FALSE, 0, Methods);
     } else if (!ExpTryAcquire(Lock, TRUE, &Found)) {
         KiCountContention(Thread);
-        ExpContendForPushLock(Lock, TRUE, Found, Methods);
+        ExpContendForPushLock(Lock, TRUE, FALSE, Found, Methods);
     }
 }
 
@@ -546,7 +552,7 @@ VOID ExpAcquireInnerPushLock(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METHO
 {
     ULONG_PTR Found;
     if (!ExpTryAcquire(Lock, TRUE, &Found)) {
-        ExpContendForPushLock(Lock, TRUE, Found, Methods);
+        ExpContendForPushLock(Lock, TRUE, TRUE, Found, Methods);
     }
 }
 
@@ -556,7 +562,7 @@ VOID ExpAcquirePushLockShared(volatile ULONG_PTR *Lock, const EXP_PUSH_LOCK_METH
     if (!ExpTryAcquire(Lock, FALSE, &Found)) {
         KiCountContention(KiCurrentThread());
         HalDisperseCrowd();
-        ExpContendForPushLock(Lock, FALSE, Found, Methods);
+        ExpContendForPushLock(Lock, FALSE, FALSE, Found, Methods);
     }
 }
 

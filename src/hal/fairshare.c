@@ -25,9 +25,10 @@
  * Measured with 4 threads on 2 processors: fairness 0.95 instead of 0.39, at the same throughput.
  *
  * Crowds. With dozens of threads to a processor these turns reach too few of them. Two threads in lockstep, one inside the
- * lock while the other is busy elsewhere, never find it held and run until the host's tick. So in a crowd a thread queues
- * for a held lock instead of yielding, which threads in lockstep notice (ke/fairness.h). All threads must do so at the
- * same time, or those that queue lose to those that yield. A crowd is therefore a state of the process: more than
+ * lock while the other is busy elsewhere, never find it held and run until the host's tick. So in a crowd a thread checks rarely,
+ * and queues for a held critical section or fast mutex instead of yielding, which threads in lockstep notice (ke/fairness.h). All
+ * threads must do so at the same time, or those that queue lose to those that yield. A crowd is therefore a state of the process:
+ * more than
  * CROWD_PER_PROCESSOR threads to a processor have contended in the last whole PERIOD, in which each has had a few turns.
  * Threads that share locks are never a crowd: sharers wait behind every queued waiter, so 64 threads of which half share
  * fell from 23 to 7 million acquisitions a second when all of them queued at once.

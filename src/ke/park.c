@@ -40,13 +40,16 @@ VOID KiBeginSpin(PKI_PATIENCE Patience, PKTHREAD Thread, KI_PARK_USE Use)
 }
 
 /* A gap is at least that many times the transfer of a line, and at most that many times the policy's. */
-#define KI_LINES_IN_GAP 12
-#define KI_LONGEST_GAP 4
+#define KI_LINES_IN_GAP 24
+#define KI_LONGEST_GAP 8
+#define KI_GAPS_IN_CROWD 2
 
-VOID KiStretchGaps(PKI_PATIENCE Patience)
+VOID KiStretchGaps(PKI_PATIENCE Patience, BOOLEAN NearInCrowd)
 {
     ULONG Gap = KiParkPolicy[KiParkForPushLock].FirstGap;
+    ULONG Least = NearInCrowd ? KI_GAPS_IN_CROWD * Gap : Gap;
     ULONG Wanted = KI_LINES_IN_GAP * HalFarLineCycles();
+    Wanted = Wanted > Least ? Wanted : Least;
     if (Wanted > Gap) {
         Wanted = Wanted < KI_LONGEST_GAP * Gap ? Wanted : KI_LONGEST_GAP * Gap;
         Patience->Spins = (ULONG)((ULONG64)Patience->Spins * Wanted / Gap);

@@ -125,14 +125,18 @@ FORCEINLINE BOOLEAN RtlpChangeLockCount(PRTL_CRITICAL_SECTION CriticalSection, L
                                        __ATOMIC_ACQUIRE);
 }
 
-/* Spins for the section's SpinCount and the policy's cycles, unless the SpinCount is 0; then yields a few times. */
+/* Spins for the section's SpinCount in addition to the policy's cycles, unless the SpinCount is 0; then yields a few times. */
 static BOOLEAN RtlpTakeAwake(PKTHREAD Thread, PRTL_CRITICAL_SECTION CriticalSection)
 {
     ULONG SpinCount = *RtlpSpinCountOf(CriticalSection) & RTLP_SPIN_MASK;
-    KI_PARK_USE Use = KiIsNear(Thread) ? KiParkForNearPushLock : KiParkForPushLock;
+    KI_PARK_USE Use = KiLockUse(Thread);
     KI_PATIENCE Patience;
-    KiBeginLockPatience(&Patience, Thread, Use);
-    KiSpinFor(&Patience, SpinCount != 0 ? SpinCount + KiParkPolicy[Use].SpinCycles : 0);
+    KiBeginLockPatience(&Patience, Thread, Use, TRUE);
+    if (SpinCount == 0) {
+        Patience.Spins = 0;
+    } else if (Patience.Spins != 0) {
+        Patience.Spins += HalSpinsForCycles(SpinCount);
+    }
     while (KiStayAwake(&Patience, Thread, Use)) {
         if (Patience.Spins != 0) {
             KiTimeLook(Thread, &Patience, (volatile ULONG *)&CriticalSection->LockCount);
@@ -421,7 +425,7 @@ static DECLSPEC_NOINLINE NTSTATUS RtlpLeaveContended(PRTL_CRITICAL_SECTION Criti
         RtlWakeAddressSingle(&CriticalSection->LockCount);
     }
     KTRACE_RELEASED(TRUE);
-    KiEndPass(KiCurrentThread(), Yields);
+    KiEndPass(KiCurrentThread(), Yields, TRUE);
     return STATUS_SUCCESS;
 }
 

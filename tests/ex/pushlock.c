@@ -429,12 +429,12 @@ static void requirement_4_in_a_crowd(void **state)
     make_crowd();
     assert_true(HalIsCrowded());
     yields = 0;
-    play("0X 1X! 2X!");
-    assert_int_equal(yields, 0);
+    play("0X 1X! 2X!"); /* a lock with bounded barging does not queue them earlier */
+    assert_int_equal(yields, 2 * HalYieldsBeforeSleep());
     play("< 0x");
-    assert_int_equal(acquires_of(0), 1);
+    assert_int_equal(acquires_of(0), 0);
     run_on(&stage.player[3].actor, count_passes_in_crowd, (void *)&stage.lock);
-    assert_int_equal(acquires_of(3), 1);
+    assert_int_equal(acquires_of(3), 0);
     HalDispatch.Yield = yield;
     play("> 1. 1x 2. 2x");
     assert_true(HalIsCrowded());

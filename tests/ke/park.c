@@ -1,4 +1,5 @@
 /* The parking layer, on a simulated host: each policy, each stage. */
+#include "crowd.h"
 #include "waittest.h"
 
 #include "ke/fairness.h"
@@ -498,17 +499,17 @@ static void lock_after_wait(void **state)
 
     (void)state;
     thread->HasWaited = FALSE;
-    KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+    KiBeginLockPatience(&patience, thread, KiParkForPushLock, FALSE);
     assert_int_equal(patience.Gap, rare);
     for (KI_PARK_USE use = 0; use < KiParkUses; use++) {
         BOOLEAN forLock = KiParkPolicy[use].Spin == KiSpinAlways;
 
         KiBeginPatience(&patience, thread, use);
-        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock, FALSE);
         assert_int_equal(patience.Gap, forLock ? rare : 1);
         assert_true(KiStayAwake(&patience, thread, KiParkForPushLock));
         assert_int_equal(patience.Gap, forLock ? rare : 2);
-        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock, FALSE);
         assert_int_equal(patience.Gap, rare);
     }
 }
@@ -516,7 +517,7 @@ static void lock_after_wait(void **state)
 /* The gaps grow with the way of a line, within limits, and leave room for as many checks. */
 static void lock_on_far_lines(void **state)
 {
-    static const ULONG lines[][2] = {{0, 1}, {100, 1}, {2 * 2048 / 12 + 1, 2}, {4 * 2048 / 12 + 1, 4}, {2000, 4}};
+    static const ULONG lines[][2] = {{0, 1}, {80, 1}, {2 * 2048 / 24 + 1, 2}, {8 * 2048 / 24 + 1, 8}, {2000, 8}};
     PKTHREAD thread = KeGetCurrentThread();
     ULONG rare = KiParkPolicy[KiParkForPushLock].FirstGap / PAUSE_CYCLES;
     KI_PATIENCE patience, near;
@@ -526,15 +527,43 @@ static void lock_on_far_lines(void **state)
     KiBeginPatience(&near, thread, KiParkForNearPushLock);
     for (ULONG i = 0; i < ARRAYSIZE(lines); i++) {
         far_line = lines[i][0];
-        KiBeginLockPatience(&patience, thread, KiParkForPushLock);
+        KiBeginLockPatience(&patience, thread, KiParkForPushLock, FALSE);
         assert_int_equal(patience.Gap, lines[i][1] * rare);
         assert_int_equal(patience.GreatestGap, lines[i][1] * rare);
         assert_int_equal(patience.Spins / patience.Gap, 5);
-        KiBeginLockPatience(&patience, thread, KiParkForNearPushLock);
+        KiBeginLockPatience(&patience, thread, KiParkForNearPushLock, FALSE);
         assert_int_equal(patience.GreatestGap, near.GreatestGap);
         assert_int_equal(patience.Spins, near.Spins);
     }
     far_line = 0;
+}
+
+/* In a crowd waiters check rarely even if the owner is near, and those of a lock that asks for it do not yield. */
+static void lock_in_a_crowd(void **state)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    ULONG rare = KiParkPolicy[KiParkForPushLock].FirstGap / PAUSE_CYCLES;
+    UCHAR near_looks = thread->NearLooks;
+    KI_PATIENCE patience;
+
+    (void)state;
+    thread->HasWaited = FALSE;
+    thread->NearLooks = 1;
+    assert_int_equal(KiLockUse(thread), KiParkForNearPushLock);
+    make_crowd();
+    assert_int_equal(KiLockUse(thread), KiParkForPushLock);
+    KiBeginLockPatience(&patience, thread, KiParkForPushLock, FALSE);
+    assert_int_equal(patience.Gap, 2 * rare);
+    assert_int_not_equal(patience.Yields, 0);
+    thread->NearLooks = 0;
+    assert_int_equal(KiLockUse(thread), KiParkForPushLock);
+    KiBeginLockPatience(&patience, thread, KiParkForPushLock, TRUE);
+    assert_int_equal(patience.Gap, rare);
+    assert_int_equal(patience.Yields, 0);
+    HalDisperseCrowd();
+    KiBeginLockPatience(&patience, thread, KiParkForPushLock, TRUE);
+    assert_int_not_equal(patience.Yields, 0);
+    thread->NearLooks = near_looks;
 }
 
 int main(void)
@@ -559,6 +588,7 @@ int main(void)
         HOSTED(near_and_far),
         HOSTED(lock_after_wait),
         HOSTED(lock_on_far_lines),
+        HOSTED(lock_in_a_crowd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
