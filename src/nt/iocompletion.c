@@ -254,6 +254,7 @@ OBJECT_TYPE NtpPortType = {
     .ValidAccessMask = IO_COMPLETION_ALL_ACCESS,
     .InvalidAttributes = OBJ_OPENLINK,
     .WaitOffset = FIELD_OFFSET(NTP_PORT, Queue.Header),
+    .LineAligned = TRUE,
     .CloseProcedure = NtpClosePort,
     .DeleteProcedure = NtpDeletePort,
 };

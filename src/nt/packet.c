@@ -142,7 +142,7 @@ static PNTP_PACKET NtpTakeFrom(PNTP_MAGAZINE Magazine)
         Packet = Magazine->Packet[Magazine->Count];
         /* The next packets' lines are in the cache of the processor that freed them. */
         if (Magazine->Count >= NTP_AHEAD) {
-            __builtin_prefetch(Magazine->Packet[Magazine->Count - NTP_AHEAD], TRUE);
+            HalPrefetchForWrite(Magazine->Packet[Magazine->Count - NTP_AHEAD]);
         }
     }
     KiExitLocked(&Magazine->Lock, Thread);

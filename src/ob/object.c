@@ -162,15 +162,23 @@ VOID ObpInitializeObject(PVOID Object, POBJECT_TYPE Type)
 
 PVOID ObpCreateObject(POBJECT_TYPE Type, SIZE_T Size)
 {
-    POBJECT_HEADER Header = HalAllocate(sizeof(OBJECT_HEADER) + Size, MEMORY_ALLOCATION_ALIGNMENT);
-    if (Header == NULL) {
+    SIZE_T Padding = ObpPaddingOf(Type);
+    PUCHAR Memory = HalAllocate(Padding + sizeof(OBJECT_HEADER) + Size,
+                                Type->LineAligned ? KI_CACHE_LINE : MEMORY_ALLOCATION_ALIGNMENT);
+    if (Memory == NULL) {
         return NULL;
     }
+    POBJECT_HEADER Header = (POBJECT_HEADER)(Memory + Padding);
     if (KiVerifierEnabled) {
         KiNoteNewMemory(Header->Body, Size);
     }
     ObpInitializeObject(Header->Body, Type);
     return Header->Body;
+}
+
+static PVOID ObpMemoryOf(POBJECT_HEADER Header, POBJECT_TYPE Type)
+{
+    return (PUCHAR)Header - ObpPaddingOf(Type);
 }
 
 static DECLSPEC_NORETURN VOID ObpBadReferenceCount(POBJECT_HEADER Header, LONG_PTR Count)
@@ -195,11 +203,13 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
         Type->DeleteProcedure(Header->Body);
     }
     if (!OwnsMemory) {
+        SIZE_T Padding = ObpPaddingOf(Type);
+        PVOID Memory = ObpMemoryOf(Header, Type);
         if (KiVerifierEnabled) {
-            SIZE_T Size = HalQueryAllocationSize(Header);
-            KiVerifyFreed(Header, Size != 0 ? Size : sizeof(OBJECT_HEADER) + sizeof(DISPATCHER_HEADER), TRUE);
+            SIZE_T Size = HalQueryAllocationSize(Memory);
+            KiVerifyFreed(Memory, Size != 0 ? Size : Padding + sizeof(OBJECT_HEADER) + sizeof(DISPATCHER_HEADER), TRUE);
         }
-        HalFree(Header);
+        HalFree(Memory);
     }
     HalFree(Share);
     HalFree(Info);
@@ -208,8 +218,9 @@ static VOID ObpDeleteObject(POBJECT_HEADER Header)
 VOID ObpDiscardObject(PVOID Object)
 {
     POBJECT_HEADER Header = ObpHeaderOf(Object);
-    __atomic_fetch_sub(&Header->Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
-    HalFree(Header);
+    POBJECT_TYPE Type = Header->Type;
+    __atomic_fetch_sub(&Type->TotalNumberOfObjects, 1, __ATOMIC_RELAXED);
+    HalFree(ObpMemoryOf(Header, Type));
 }
 
 LONG_PTR ObpReferenceObjectEx(PVOID Object, LONG_PTR Count)

@@ -21,6 +21,7 @@ typedef struct _OBJECT_TYPE {
     LONG WaitOffset;                 /* of the dispatcher header that a wait by handle waits for, in the body;
                                         OBP_ALWAYS_SIGNALED: such a wait is satisfied immediately */
     BOOLEAN OwnsMemory;              /* DeleteProcedure frees the memory, or the type keeps it */
+    BOOLEAN LineAligned;             /* bodies begin at a cache line: ObpPaddingOf */
     BOOLEAN CaseInsensitive;         /* names are looked up so even without OBJ_CASE_INSENSITIVE */
     UCHAR Index;                     /* assigned by ObpRegisterType */
     struct _OBJECT_TYPE *NextType;
@@ -64,6 +65,15 @@ FORCEINLINE POBJECT_HEADER ObpHeaderOf(PVOID Object)
 {
     return CONTAINING_RECORD(Object, OBJECT_HEADER, Body);
 }
+
+/* The unused bytes in front of the header. A completion port whose fields are on two lines costs a packet another transfer between
+   distant cores (port-1x1: 204 ns instead of 146). */
+FORCEINLINE SIZE_T ObpPaddingOf(POBJECT_TYPE Type)
+{
+    return Type->LineAligned ? KI_CACHE_LINE - sizeof(OBJECT_HEADER) : 0;
+}
+
+C_ASSERT(sizeof(OBJECT_HEADER) <= KI_CACHE_LINE);
 
 /* Stands in for every object that is always signaled: a notification event that is always set. */
 extern KEVENT ObpDefaultObject;

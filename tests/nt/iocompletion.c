@@ -636,6 +636,27 @@ static BOOLEAN are_all_different(PNTP_PACKET packet)
     return TRUE;
 }
 
+#define PORTS_IN_MEMORY 8
+
+/* The lock, the entries and the count of a port are on one cache line, wherever the heap puts it. */
+static void test_ports_begin_at_a_line(void **state)
+{
+    HANDLE ports[PORTS_IN_MEMORY];
+    PVOID object;
+    (void)state;
+    for (ULONG i = 0; i < PORTS_IN_MEMORY; i += 1) {
+        ports[i] = make_port(0);
+        assert_int_equal(ObReferenceObjectByHandle(ports[i], IO_COMPLETION_ALL_ACCESS, NULL, KernelMode, &object, NULL),
+                         STATUS_SUCCESS);
+        assert_int_equal((ULONG_PTR)object % KI_CACHE_LINE, 0);
+        ObDereferenceObject(object);
+    }
+    for (ULONG i = 1; i < PORTS_IN_MEMORY; i += 1) {
+        assert_int_equal(NtClose(ports[i]), STATUS_SUCCESS);
+    }
+    close_port(ports[0]); /* checks that it was the last one */
+}
+
 /* No matter how many are removed at a time, a bounded number is kept, and each kept one can be reused. */
 /* The port itself, as a driver uses it: in the given mode, and without a handle. */
 static void test_removal_from_the_port(void **state)
@@ -1103,6 +1124,7 @@ int main(void)
         WATCHED(test_closing_with_packets),
         WATCHED(test_latecomers),
         WATCHED(test_removal_from_the_port),
+        WATCHED(test_ports_begin_at_a_line),
         WATCHED(test_packets_are_kept),
         WATCHED(test_no_memory),
         WATCHED(test_reserve),
