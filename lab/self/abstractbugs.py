@@ -57,8 +57,8 @@ BUGS_OF_ENGINE = (
 BUGS_OF_LOCKS = (
     ("a waiter takes a lock that is held", "src/ke/spinlock.c", "return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 && KiTryAcquireLock(Lock);",
      "return __atomic_load_n((PKI_LOCK)Lock, __ATOMIC_RELAXED) == 0 || KiTryAcquireLock(Lock);", "kernel_lock_2x3", "sc"),
-    ("a waiter takes an object that is locked", "src/ke/dispatch.c", "for (ULONG Round = 0; !KiTryLockObject(Header, &Word); Round += 1) {",
-     "for (ULONG Round = 0; Word = KiReadHeader(Header) | KI_LOCKED, Round < 1; Round += 1) {", "object_lock_2x3", "sc"),
+    ("a waiter takes an object that is locked", "src/ke/dispatch.c", "while (!KiTryLockObject(Header, &Word)) {",
+     "while (Word = KiReadHeader(Header) | KI_LOCKED, FALSE) {", "object_lock_2x3", "sc"),
     ("a sleeper is not woken", "src/ke/dispatch.c", "KI_WOKEN, __ATOMIC_ACQ_REL) == KI_SLEEPING", "KI_WOKEN, __ATOMIC_ACQ_REL) == KI_AWAKE",
      "sleep_2x3", "sc"),
     ("a sleeper does not see the waker's work", "src/ke/dispatch.c", "KI_WOKEN, __ATOMIC_ACQ_REL", "KI_WOKEN, __ATOMIC_ACQUIRE", "sleep_2x3", "c11"),

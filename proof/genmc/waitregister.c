@@ -37,7 +37,7 @@ typedef struct {
     BOOLEAN Spun;
 } KI_WAIT, *PKI_WAIT;
 
-/* Neither queues nor objects of other processes, and the clock is there. */
+/* Neither queues nor objects of other processes, and the clock is there. No machine that sleeps for the thread. */
 static BOOLEAN KiClaimOutside(PKTHREAD Thread)
 {
     (void)Thread;
@@ -50,6 +50,8 @@ static struct { KI_OUTSIDE_CLAIM (*Claim)(PKTHREAD Thread, ULONG64 Number); } *K
 #define KiBoostWokenThread(thread, increment) ((void)(increment))
 #define KiEnterWaitState(wait) ((void)(wait))
 #define KiSpinForWake(thread) ((void)(thread))
+#define HalSimulateSleep(word, value, deadline, reached) FALSE
+#define HAL_SIMULATED FALSE
 #define KiIsClockMissing() FALSE
 #define KiShortenToNap(thread, until, nap) (until)
 #define KTRACE_WAKE(thread) ((void)(thread))
