@@ -355,6 +355,17 @@ static BOOLEAN KiLockPeersOfAll(PKI_PEERS Peers)
     return TRUE;
 }
 
+/* The notification is delivered after the object is unlocked. */
+static VOID KiSatisfyNotification(PDISPATCHER_HEADER Header, ULONG64 *Word, PKWAIT_BLOCK Block, PKI_READY Released)
+{
+    KiConsumeLocked(Header, Word, NULL);
+    RemoveEntryList(&Block->WaitListEntry);
+    Block->SparePtr = NULL;
+    *Released->LastNotification = Block;
+    Released->LastNotification = &Block->SparePtr;
+    __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+}
+
 /* KiReleaseBehind. Several: one signal can release several waits. */
 static DECLSPEC_NOINLINE BOOLEAN KiReleaseEach(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, BOOLEAN Several,
                                                ULONG64 *Word, PKI_READY Released)
@@ -379,12 +390,7 @@ static DECLSPEC_NOINLINE BOOLEAN KiReleaseEach(PDISPATCHER_HEADER Header, PLIST_
             break;
         case WaitNotification:
         case WaitDpc:
-            KiConsumeLocked(Header, Word, NULL);
-            RemoveEntryList(&Block->WaitListEntry);
-            Block->SparePtr = NULL;
-            *Released->LastNotification = Block;
-            Released->LastNotification = &Block->SparePtr;
-            __atomic_store_n(&Block->BlockState, WaitBlockBypassStart, __ATOMIC_RELAXED);
+            KiSatisfyNotification(Header, Word, Block, Released);
             break;
         case KI_MANY_BLOCK:
             KiSatisfyAny(Header, Word, Block, TRUE, Released);
@@ -400,8 +406,8 @@ static DECLSPEC_NOINLINE BOOLEAN KiReleaseEach(PDISPATCHER_HEADER Header, PLIST_
     return Locked;
 }
 
-/* Usually the oldest wait is one for any of its objects and takes the whole signal. If another thread has just ended it,
-   KiReleaseEach meets its block again and passes it. */
+/* Usually the oldest wait is one for any of its objects, or a notification, and takes the whole signal. If another thread has just
+   ended it, KiReleaseEach meets its block again and passes it. */
 BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *Word, PKI_READY Released)
 {
     PLIST_ENTRY First = Before->Flink;
@@ -410,8 +416,13 @@ BOOLEAN KiReleaseBehind(PDISPATCHER_HEADER Header, PLIST_ENTRY Before, ULONG64 *
     }
     BOOLEAN Several = KiIsOfTypes(*Word, KI_TAKES_COUNT) ? KI_STATE(*Word) > 1
                                                          : !KiIsOfTypes(*Word, KI_TAKES_SIGNAL | KI_TAKES_OWNERSHIP);
-    if (!Several && KiBlockOnList(Header, First)->WaitType == WaitAny) {
-        KiSatisfyAny(Header, Word, KiBlockOfEntry(First), FALSE, Released);
+    PKWAIT_BLOCK Block = KiBlockOnList(Header, First);
+    if (!Several && (Block->WaitType == WaitAny || Block->WaitType == WaitNotification)) {
+        if (Block->WaitType == WaitAny) {
+            KiSatisfyAny(Header, Word, Block, FALSE, Released);
+        } else {
+            KiSatisfyNotification(Header, Word, Block, Released);
+        }
         if (KI_STATE(*Word) <= 0) {
             return TRUE;
         }
