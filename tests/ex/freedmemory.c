@@ -7,7 +7,7 @@
 
 #include "ke/verifier.h"
 #include "support.h"
-#include "withverifier.h"
+#include "withsetting.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -419,5 +419,6 @@ int main(void)
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_left_frames),
     };
-    return cmocka_run_group_tests(tests, enable_verifier, NULL);
+    default_setting("INTERLOCK_VERIFIER", "1");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

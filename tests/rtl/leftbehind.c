@@ -7,7 +7,7 @@
 #include <interlock/rtl.h>
 
 #include "support.h"
-#include "withverifier.h"
+#include "withsetting.h"
 
 #define RETURNED_WITH_LOCK 0x494C0003
 
@@ -380,5 +380,6 @@ int main(void)
         cmocka_unit_test_setup(test_nothing_left, initialize),
         cmocka_unit_test_setup(test_left_behind, initialize),
     };
-    return cmocka_run_group_tests(tests, enable_verifier, NULL);
+    default_setting("INTERLOCK_VERIFIER", "1");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,11 @@
 #include <interlock/nt.h>
 #include <interlock/ps.h>
 #include <interlock/rtl.h>
+#include <interlock/verifier.h>
 
 #include "ke/lockorder.h"
 #include "support.h"
-#include "withverifier.h"
+#include "withsetting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -1251,5 +1252,6 @@ int main(void)
         LOCK_TEST(test_far_apart),
         LOCK_TEST(test_crowd),
     };
-    return cmocka_run_group_tests(tests, enable_verifier, NULL);
+    default_setting("INTERLOCK_VERIFIER", "1");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
