@@ -1025,9 +1025,9 @@ bool lab_may_report(void); /* of several processes, the first to find a failure 
 uint32_t lab_bounds_timeouts(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_reuses(const LAB_SCENARIO *scenario);
 uint32_t lab_bounds_stale(const LAB_SCENARIO *scenario, bool reduced);
-/* " with at most 2 timeouts", or nothing. */
 /* "events, alerts": what hal/abstract.c and hal/locks.c have made single steps; or nothing. */
 void lab_bounds_describe_abstracted(const lab_result *r, char *text, size_t size);
+/* " with at most 2 timeouts", or nothing. */
 void lab_bounds_describe(const LAB_SCENARIO *scenario, const lab_result *r, char *text, size_t size);
 
 /* dpor.c */

@@ -108,13 +108,18 @@ static bool LabhalIsAwake(const lab_thread *Thread)
     return true;
 }
 
-static void LabhalDescribeSleep(const lab_thread *Thread, char *Buffer, size_t Size)
+void LabhalDescribeWord(const lab_thread *Thread, const char *What, char *Buffer, size_t Size)
 {
     char Symbol[64], Changes[64];
 
     lab_report_symbol(Thread->op.address, Symbol, sizeof(Symbol));
     lab_report_changes(Thread->op.address, Thread->number, Changes, sizeof(Changes));
-    snprintf(Buffer, Size, "waits for a signal of %s%s", Symbol, Changes);
+    snprintf(Buffer, Size, "waits for %s %s%s", What, Symbol, Changes);
+}
+
+static void LabhalDescribeSleep(const lab_thread *Thread, char *Buffer, size_t Size)
+{
+    LabhalDescribeWord(Thread, "a signal of", Buffer, Size);
 }
 
 static const lab_gate LabhalGate = {LabhalIsAwake, LabhalDescribeSleep};

@@ -16,6 +16,7 @@
 extern HAL_CALLBACKS LabhalCallbacks;
 
 struct _KTHREAD *LabhalThreadObject(const lab_thread *Thread); /* NULL: it has no KTHREAD yet */
+void LabhalDescribeWord(const lab_thread *Thread, const char *What, char *Buffer, size_t Size); /* abstract.c: "waits for WHAT WORD" */
 VOID LabhalCheckSleep(uintptr_t Pc);                            /* abstract.c: before the engine's own wait sleeps */
 VOID LabhalSleepForReal(struct _KTHREAD *Thread, uintptr_t Pc); /* locks.c: a step */
 uint64_t LabhalDeadline(HAL_CLOCK Clock, ULONGLONG Time);       /* interrupt time; 0: never */

@@ -38,8 +38,6 @@
 #include "ke/ki.h"
 #include "ke/wait.h"
 
-#include <stdio.h>
-
 /* Acquisition. */
 
 static ULONG64 LabhalWordOf(const lab_thread *Thread)
@@ -78,11 +76,7 @@ static bool LabhalMayAcquire(const lab_thread *Thread)
 
 static void LabhalDescribeLock(const lab_thread *Thread, char *Buffer, size_t Size)
 {
-    char Symbol[64], Changes[64];
-
-    lab_report_symbol(Thread->op.address, Symbol, sizeof(Symbol));
-    lab_report_changes(Thread->op.address, Thread->number, Changes, sizeof(Changes));
-    snprintf(Buffer, Size, "waits for the lock in %s%s", Symbol, Changes);
+    LabhalDescribeWord(Thread, "the lock in", Buffer, Size);
 }
 
 static const lab_gate LabhalLockGate = {LabhalMayAcquire, LabhalDescribeLock};

@@ -28,8 +28,7 @@
  * lock while the other is busy elsewhere, never find it held and run until the host's tick. So in a crowd a thread checks rarely,
  * and queues for a held critical section or fast mutex instead of yielding, which threads in lockstep notice (ke/fairness.h). All
  * threads must do so at the same time, or those that queue lose to those that yield. A crowd is therefore a state of the process:
- * more than
- * CROWD_PER_PROCESSOR threads to a processor have contended in the last whole PERIOD, in which each has had a few turns.
+ * more than CROWD_PER_PROCESSOR threads to a processor have contended in the last whole PERIOD, in which each has had a few turns.
  * Threads that share locks are never a crowd: sharers wait behind every queued waiter, so 64 threads of which half share
  * fell from 23 to 7 million acquisitions a second when all of them queued at once.
  * Rejected: each thread decides by how long it waits for its next turn, which depends on the distance of the cache lines as

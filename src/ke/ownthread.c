@@ -9,7 +9,7 @@ static PKI_OWN_THREAD volatile KiOwnThreads;  /* every record that was ever requ
 static volatile ULONG KiOwnThreadsStarted;    /* not 0: some were, in this process */
 static volatile ULONG KiRefusals;             /* a request was kept because the host refused the thread */
 
-/* Rule 1. A program's allocator that calls in from pthread_create must not wait for that thread either. */
+/* Rule 1. A program's allocator that calls in while the host creates a thread must not wait for that thread either. */
 static BOOLEAN KiMayCreateThread(PKTHREAD Thread)
 {
     return Thread->DispatcherDepth == 0 && Thread->HostInterrupts == 0 && Thread->Irql < IPI_LEVEL &&

@@ -2,6 +2,7 @@
  * Queued spinlocks. Numbers are those of the requirements in ke/spinlock.c. The program runs on machines with 1, 2, 64
  * and 2560 processors; cases that need more processors are skipped.
  */
+#include "child.h"
 #include "machine.h"
 #include "sanitizers.h"
 #include "withsetting.h"
@@ -524,8 +525,9 @@ static void *contend_in_child(void *argument)
     return NULL;
 }
 
-static void use_in_child_of_queue(fork_test *test)
+static void use_in_child_of_queue(void *argument)
 {
+    fork_test *test = argument;
     pthread_t threads[CHILD_THREADS];
 
     if (test->holder == OTHER_THREAD && !test->queue.numbered) {
@@ -553,20 +555,8 @@ static void use_in_child_of_queue(fork_test *test)
 
 static void fork_with_queue(fork_test *test)
 {
-    int status;
-    pid_t child;
+    int status = child_status(use_in_child_of_queue, test);
 
-    fflush(NULL);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
-        alarm(20 * test_slowdown());
-        use_in_child_of_queue(test);
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
     if (status != 0)
         fail_msg("numbered %d, holder %d, contended %d: the child ended with status %x", test->queue.numbered,
                  (int)test->holder, test->contended, (unsigned)status);
